@@ -85,6 +85,7 @@ class Message(Row):
     batch_item = models.UUIDField(null=True, blank=True, db_index=True)
     superseded = models.JSONField(default=list, blank=True, help_text="uuids of earlier attempts at this message")
     tokens = models.PositiveIntegerField(default=0, help_text="local estimate")
+    search_text = models.TextField(blank=True, default="")
 
     class Meta:
         indexes = [

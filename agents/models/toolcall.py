@@ -101,6 +101,10 @@ class ToolCall(Row):
 
     class Meta:
         ordering = ("id",)
+        permissions = [
+            ("decide_approval", "Can decide tool calls that wait"),
+            ("reveal_secret", "Can see masked arguments"),
+        ]
         constraints = [
             models.UniqueConstraint(fields=["conversation", "call_id"], name="call_id_once"),
             models.CheckConstraint(
