@@ -1,0 +1,1 @@
+"""Rows and events as the wire writes them: plain dicts, nothing stored, nothing decided."""
