@@ -10,7 +10,8 @@ from agents.models.run import Run
 class EventSegment(models.Model):
     """Consecutive events of a run: ``data`` is a JSON list, its first element has number ``first_seq``.
 
-    Segments of a run tile 1..last: ``first_seq`` is the last number before it plus one.
+    Segments of a run tile 1..last: ``first_seq`` is the last number before it plus one. ``head`` (JSON)
+    is what the deltas among them share: the message and step that they belong to.
     """
 
     pk = models.CompositePrimaryKey("run_id", "first_seq")
@@ -18,6 +19,6 @@ class EventSegment(models.Model):
     first_seq = models.PositiveBigIntegerField()
     last_seq = models.PositiveBigIntegerField()
     epoch = models.PositiveIntegerField()
-    step_number = models.IntegerField(null=True, help_text="of the open answer that these deltas belong to")
+    head = models.TextField(blank=True, default="")
     data = models.TextField()
     created_at = models.DateTimeField()

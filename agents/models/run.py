@@ -136,6 +136,7 @@ class Step(Row):
     error_data = models.JSONField(null=True, blank=True)
     tags = models.JSONField(default=list, blank=True)
     feedback = models.CharField(max_length=16, null=True, blank=True)
+    first_seq = models.PositiveBigIntegerField(default=0, help_text="number of its first event in the log")
     asked_at = models.DateTimeField(null=True, blank=True)
     answered_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
