@@ -1,0 +1,202 @@
+"""Pages of rows by cursor: query parameters in, a bounded slice of rows out.
+
+Rows order by their bigint ``id``; a cursor is the wire id of a row (``PREFIX-uuid``) and is turned into
+a position once, so that a deep page is an index seek like the first one. Three styles exist on the wire:
+
+- :func:`shown` (agents, tools, blocks, conversations, steps): after = further down the list shown;
+- :func:`timeline` (runs): after = newer, before = older, whatever the order;
+- :func:`chronological` (messages): after = newer, before = older, always answered oldest first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar, cast
+
+from django.db.models import Model, Q, QuerySet
+
+from lettaweb.lib import ids
+from lettaweb.lib.problems import Problem
+
+Order = Literal["asc", "desc"]
+M = TypeVar("M", bound=Model)
+
+LARGEST_LIMIT = 100_000
+_DIGITS = re.compile(r"[0-9]{1,6}")
+_BOOLEANS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a list was asked for. ``before`` and ``after`` are cursors as they were sent; "" is none."""
+
+    limit: int
+    descending: bool
+    before: str = ""
+    after: str = ""
+    order_by: str = "created_at"
+
+
+def page_of(
+    query: Mapping[str, Any],
+    *,
+    limit: int = 50,
+    order: Order = "desc",
+    order_by: tuple[str, ...] = ("created_at",),
+) -> Page:
+    """The page that ``query`` (a QueryDict) asks for, with a route's own defaults.
+
+    ``ascending`` is checked and otherwise without effect (``order`` has a default that wins);
+    ``sort_by`` counts where ``order_by`` was not sent. Raises :class:`Problem` 422.
+    """
+    flag(query, "ascending")
+    return Page(
+        limit=_limit(query, limit),
+        descending=choice(query, "order", ("asc", "desc"), order) == "desc",
+        before=query.get("before") or "",
+        after=query.get("after") or "",
+        order_by=_order_by(query, order_by),
+    )
+
+
+def shown(rows: QuerySet[M], page: Page) -> list[M]:
+    """A page where after and before mean further down and further up the list shown.
+
+    ``order_by`` names a column of ``rows`` (created_at: the ``id``); rows without a value come last in
+    both orders. An unknown cursor is ignored. At most two reads and one per cursor.
+    """
+    if page.order_by != "created_at":
+        return _shown_by_column(rows, page)
+    if after := _position(rows, page.after):
+        rows = rows.filter(**_beyond("id", after, page.descending))
+    if before := _position(rows, page.before):
+        rows = rows.filter(**_beyond("id", before, not page.descending))
+    return _take(rows, page)
+
+
+def timeline(rows: QuerySet[M], page: Page) -> list[M]:
+    """A page where after is newer and before is older in both orders. An unknown cursor is ignored."""
+    if after := _position(rows, page.after):
+        rows = rows.filter(id__gt=after)
+    if before := _position(rows, page.before):
+        rows = rows.filter(id__lt=before)
+    return _take(rows, page)
+
+
+def chronological(rows: QuerySet[M], page: Page, position: Callable[[str], int]) -> list[M]:
+    """The newest (order desc) or oldest (asc) rows of the window after/before, oldest first in both.
+
+    ``position`` turns a cursor into the ``id`` of its row, or raises the :class:`Problem` of an unknown one.
+    """
+    if page.after:
+        rows = rows.filter(id__gt=position(page.after))
+    if page.before:
+        rows = rows.filter(id__lt=position(page.before))
+    found = _take(rows, page)
+    return found[::-1] if page.descending else found
+
+
+# --- query parameters -----------------------------------------------------------------------------
+
+
+def choice(query: Mapping[str, Any], name: str, allowed: tuple[str, ...], default: str) -> str:
+    """The parameter ``name``, one of ``allowed``; 422 for any other value."""
+    value = query.get(name)
+    if value is None:
+        return default
+    if value not in allowed:
+        raise Problem(422, f"{name}: expected one of {', '.join(allowed)}")
+    return cast(str, value)
+
+
+def flag(query: Mapping[str, Any], name: str) -> bool | None:
+    """The parameter ``name`` as true or false, None when it was not sent; 422 for anything else."""
+    value = query.get(name)
+    if value is None:
+        return None
+    if value.lower() not in _BOOLEANS:
+        raise Problem(422, f"{name}: expected true or false")
+    return _BOOLEANS[value.lower()]
+
+
+def _limit(query: Mapping[str, Any], default: int) -> int:
+    value = query.get("limit")
+    if value is None:
+        return default
+    if not _DIGITS.fullmatch(value) or int(value) > LARGEST_LIMIT:
+        raise Problem(422, f"limit: expected a whole number from 0 to {LARGEST_LIMIT}")
+    return int(value)
+
+
+def _order_by(query: Mapping[str, Any], allowed: tuple[str, ...]) -> str:
+    if "order_by" in query:
+        return choice(query, "order_by", allowed, allowed[0])
+    legacy = query.get("sort_by")
+    return cast(str, legacy) if legacy in allowed else allowed[0]
+
+
+# --- rows -----------------------------------------------------------------------------------------
+
+
+def _take(rows: QuerySet[M], page: Page) -> list[M]:
+    return list(rows.order_by("-id" if page.descending else "id")[: page.limit]) if page.limit else []
+
+
+def _beyond(column: str, value: object, descending: bool) -> dict[str, object]:
+    return {f"{column}__{'lt' if descending else 'gt'}": value}
+
+
+def _position(rows: QuerySet[M], cursor: str) -> int | None:
+    """The ``id`` of the cursor's row, wherever it is: it need not match the list's filters."""
+    found = _cursor(rows, cursor, "id")
+    return cast(int, found[0]) if found else None
+
+
+def _cursor(rows: QuerySet[M], cursor: str, *columns: str) -> tuple[Any, ...] | None:
+    uuid = ids.find(getattr(rows.model, "PREFIX", ""), cursor)
+    if uuid is None:
+        return None
+    return rows.model._base_manager.filter(uuid=uuid).values_list(*columns).first()
+
+
+def _shown_by_column(rows: QuerySet[M], page: Page) -> list[M]:
+    """Rows with a value by (column, id), then those without by id: two seeks instead of one sort."""
+    valued = rows.filter(**{f"{page.order_by}__isnull": False})
+    empty = rows.filter(**{f"{page.order_by}__isnull": True})
+    if after := _cursor(rows, page.after, page.order_by, "id"):
+        valued, empty = _past(valued, empty, page.order_by, after, page.descending)
+    if before := _cursor(rows, page.before, page.order_by, "id"):
+        valued, empty = _up_to(valued, empty, page.order_by, before, page.descending)
+    sign = "-" if page.descending else ""
+    found = list(valued.order_by(f"{sign}{page.order_by}", f"{sign}id")[: page.limit]) if page.limit else []
+    if len(found) < page.limit:
+        found += empty.order_by(f"{sign}id")[: page.limit - len(found)]
+    return found
+
+
+def _past(
+    valued: QuerySet[M], empty: QuerySet[M], column: str, cursor: tuple[Any, ...], descending: bool
+) -> tuple[QuerySet[M], QuerySet[M]]:
+    value, row = cursor
+    if value is None:
+        return valued.none(), empty.filter(**_beyond("id", row, descending))
+    return valued.filter(_strictly(column, value, row, descending)), empty
+
+
+def _up_to(
+    valued: QuerySet[M], empty: QuerySet[M], column: str, cursor: tuple[Any, ...], descending: bool
+) -> tuple[QuerySet[M], QuerySet[M]]:
+    value, row = cursor
+    if value is None:
+        return valued, empty.filter(**_beyond("id", row, not descending))
+    return valued.filter(_strictly(column, value, row, not descending)), empty.none()
+
+
+def _strictly(column: str, value: object, row: int, descending: bool) -> Q:
+    """(column, id) beyond (value, row). The first condition repeats the second's bound: an index can seek it."""
+    reach = "lte" if descending else "gte"
+    return Q(**{f"{column}__{reach}": value}) & (
+        Q(**_beyond(column, value, descending)) | Q(**_beyond("id", row, descending))
+    )
