@@ -1,0 +1,98 @@
+"""Tell readers in this process what has committed. Nothing here is the truth; the log is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from agents.events.kinds import Batch
+
+KEEP = 4096  # events of a run that stay in memory for readers that are close behind
+
+
+@dataclass(slots=True, eq=False)
+class Watch:
+    """One reader of one run."""
+
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@dataclass(slots=True)
+class Tail:
+    """The last committed events of a run that this process executes or reads."""
+
+    batches: deque[Batch] = field(default_factory=deque)
+    size: int = 0
+    watches: set[Watch] = field(default_factory=set)
+    owned: bool = False
+
+    def add(self, batch: Batch) -> None:
+        if self.batches and self.batches[-1].last + 1 != batch.first:
+            self.batches.clear()
+            self.size = 0
+        self.batches.append(batch)
+        self.size += len(batch.events)
+        while self.size > KEEP and len(self.batches) > 1:
+            self.size -= len(self.batches.popleft().events)
+
+    def beyond(self, cursor: int) -> list[Batch] | None:
+        """The batches beyond ``cursor``; None when they are not (all) here."""
+        if not self.batches or self.batches[0].first > cursor + 1:
+            return None
+        return [batch.after(cursor) for batch in self.batches if batch.last > cursor]
+
+
+class Hub:
+    """The tails of this process, touched only on its event loop."""
+
+    def __init__(self) -> None:
+        self.tails: dict[int, Tail] = {}
+
+    def publish(self, run_id: int, batch: Batch) -> None:
+        """``batch`` of ``run_id`` has committed."""
+        tail = self.tails.get(run_id)
+        if tail is None or not batch.events:
+            return
+        tail.add(batch)
+        self.wake(run_id)
+
+    def wake(self, run_id: int) -> None:
+        """The readers of ``run_id`` look again."""
+        tail = self.tails.get(run_id)
+        for watch in tail.watches if tail else ():
+            watch.changed.set()
+
+    def own(self, run_id: int) -> None:
+        """This process executes ``run_id`` from now on: what it publishes is all there is."""
+        self.tails.setdefault(run_id, Tail()).owned = True
+
+    def disown(self, run_id: int) -> None:
+        tail = self.tails.get(run_id)
+        if tail is not None:
+            tail.owned = False
+            self.wake(run_id)
+            self._forget(run_id, tail)
+
+    @contextmanager
+    def watch(self, run_id: int) -> Iterator[tuple[Tail, Watch]]:
+        tail, watch = self.tails.setdefault(run_id, Tail()), Watch()
+        tail.watches.add(watch)
+        try:
+            yield tail, watch
+        finally:
+            tail.watches.discard(watch)
+            self._forget(run_id, tail)
+
+    def foreign(self) -> list[int]:
+        """Runs that somebody reads here and nobody executes here."""
+        return [run_id for run_id, tail in self.tails.items() if tail.watches and not tail.owned]
+
+    def _forget(self, run_id: int, tail: Tail) -> None:
+        if not tail.watches and not tail.owned and self.tails.get(run_id) is tail:
+            del self.tails[run_id]
+
+
+hub = Hub()

@@ -1,0 +1,99 @@
+"""The rows of the log. Segments of a run tile 1..last."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db import connection
+from django.db.models import Max
+from django.utils import timezone
+
+from agents.events.kinds import Batch, Event, StepHead, encode
+from agents.events.wake import announce
+from agents.models import EventSegment
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """Whose log it is: a write counts only while the run's epoch is still this one."""
+
+    run_id: int
+    epoch: int
+
+
+_INSERT = """
+INSERT INTO agents_eventsegment (run_id, first_seq, last_seq, epoch, head, data, created_at)
+SELECT %s, %s, %s, %s, %s, %s, %s FROM agents_run WHERE id = %s AND epoch = %s AND status = 'running' {lock}
+ON CONFLICT DO NOTHING
+"""
+
+
+def insert_deltas(fence: Fence, batch: Batch) -> bool:
+    """Write ``batch``; False means that the run is no longer the writer's."""
+    # On PostgreSQL the row lock makes this wait for a change of epoch that is under way, so that
+    # either the change sees these numbers or this insert sees the new epoch.
+    lock = "FOR SHARE" if connection.vendor == "postgresql" else ""
+    head = batch.head.encode() if batch.head else ""
+    values = [fence.run_id, batch.first, batch.last, fence.epoch, head, encode(batch.events), timezone.now()]
+    with connection.cursor() as cursor:
+        cursor.execute(_INSERT.format(lock=lock), [*values, fence.run_id, fence.epoch])
+        written = bool(cursor.rowcount == 1)
+    if written:
+        announce("events", fence.run_id)
+    return written
+
+
+def last_seq(run_id: int) -> int:
+    """The number of the last event of a run, 0 when there is none."""
+    found: int | None = EventSegment.objects.filter(run_id=run_id).aggregate(last=Max("last_seq"))["last"]
+    return found or 0
+
+
+def append_facts(fence: Fence, events: Sequence[Event], *, after: int | None = None) -> Batch:
+    """Write events that state facts; call it inside the transaction that locked the run.
+
+    ``after`` is the last number where the caller knows it, else it is looked up.
+    """
+    first = (last_seq(fence.run_id) if after is None else after) + 1
+    batch = Batch(first, list(events))
+    _store(fence, batch)
+    return batch
+
+
+def close_step(fence: Fence, written: Batch | None, rest: Batch) -> Batch:
+    """Merge the committed deltas of a step (``written``) and ``rest`` into one segment.
+
+    Returns ``rest``, which is what readers have not been told yet.
+    """
+    if written is None:
+        _store(fence, rest)
+        return rest
+    EventSegment.objects.filter(run_id=fence.run_id, first_seq__range=(written.first, written.last)).delete()
+    _store(fence, Batch(written.first, [*written.events, *rest.events], written.head))
+    return rest
+
+
+def _store(fence: Fence, batch: Batch) -> None:
+    EventSegment.objects.create(
+        run_id=fence.run_id,
+        first_seq=batch.first,
+        last_seq=batch.last,
+        epoch=fence.epoch,
+        head=batch.head.encode() if batch.head else "",
+        data=encode(batch.events),
+        created_at=timezone.now(),
+    )
+    announce("events", fence.run_id)
+
+
+def page(run_id: int, after: int, *, segments: int = 50) -> list[Batch]:
+    """The next segments beyond ``after``, oldest first; empty when there are none (yet)."""
+    rows = EventSegment.objects.filter(run_id=run_id, last_seq__gt=after).order_by("first_seq")[:segments]
+    return [Batch(row.first_seq, json.loads(row.data), StepHead.decode(row.head)).after(after) for row in rows]
+
+
+def drop(run_ids: Sequence[int]) -> int:
+    """Remove whole logs (retention); the caller marks the runs."""
+    return EventSegment.objects.filter(run_id__in=run_ids).delete()[0]

@@ -1,0 +1,118 @@
+"""Wake-ups across processes. They carry pointers only and may get lost: every listener also looks by itself.
+
+PostgreSQL: NOTIFY in the writing transaction, one LISTEN connection per process. SQLite: while somebody
+here follows a run that is executed elsewhere, ``PRAGMA data_version`` is asked every 20 ms.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.db import connection, transaction
+
+from agents.events.hub import hub
+
+CHANNEL = "lettaweb"
+POLL = 0.02  # seconds
+log = structlog.get_logger(__name__)
+
+
+def announce(kind: str, number: int) -> None:
+    """Say in the current transaction that ``kind`` ("events", "runs") of row ``number`` changed."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, f"{kind}:{number}"])
+
+
+def announce_here(kind: str, number: int) -> None:
+    """After the current transaction commits, tell the executor and the readers of this process."""
+    transaction.on_commit(lambda: waker.heard(kind, number))
+
+
+class Waker:
+    """Hears wake-ups and passes them to the hub and to ``on_runs`` on the event loop."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._poll: asyncio.Task[None] | None = None
+        self._thread: threading.Thread | None = None
+        self._stop = threading.Event()
+        self.on_runs: Callable[[int], None] = lambda number: None
+
+    def start(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._stop.clear()
+        if connection.vendor == "postgresql":
+            self._thread = threading.Thread(target=self._listen, name="wake-listen", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        if self._poll is not None:
+            self._poll.cancel()
+        self._loop = None
+
+    def heard(self, kind: str, number: int) -> None:
+        """Pass a wake-up on; may be called from any thread."""
+        loop = self._loop
+        if loop is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(self._tell, kind, number)
+
+    def _tell(self, kind: str, number: int) -> None:
+        hub.wake(number)
+        if kind == "runs":
+            self.on_runs(number)
+
+    def need(self) -> None:
+        """Somebody on the running loop follows a run that is executed elsewhere."""
+        if self._thread is None and (self._poll is None or self._poll.done()):
+            self._poll = asyncio.get_running_loop().create_task(self._poll_sqlite())
+
+    async def _poll_sqlite(self) -> None:
+        watched = sqlite3.connect(f"file:{settings.DATABASES['default']['NAME']}?mode=ro", uri=True, timeout=1)
+        try:
+            seen: Any = None
+            while hub.foreign():
+                version = watched.execute("PRAGMA data_version").fetchone()
+                if version != seen:
+                    seen = version
+                    for run_id in hub.foreign():
+                        hub.wake(run_id)
+                await asyncio.sleep(POLL)
+        finally:
+            watched.close()
+
+    def _listen(self) -> None:
+        while not self._stop.is_set():
+            try:
+                self._listen_once()
+            except Exception as error:  # the database may be away for a while
+                log.info("wake_ups_lost", error=str(error)[:200])
+                self._stop.wait(1.0)
+
+    def _listen_once(self) -> None:
+        import psycopg
+
+        parameters = connection.get_connection_params()
+        for ours in ("cursor_factory", "context", "prepare_threshold", "autocommit"):
+            parameters.pop(ours, None)
+        with psycopg.connect(**parameters, autocommit=True) as listening:
+            listening.execute(f"LISTEN {CHANNEL}")
+            self._all_look_again()
+            while not self._stop.is_set():
+                for note in listening.notifies(timeout=5.0):
+                    kind, _, number = note.payload.partition(":")
+                    self.heard(kind, int(number))
+
+    def _all_look_again(self) -> None:
+        for run_id in list(hub.tails):
+            self.heard("events", run_id)
+
+
+waker = Waker()
