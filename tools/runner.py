@@ -41,11 +41,12 @@ def code_of(tool: Tool) -> Code:
         tool_id=tool.wire_id,
         char_limit=tool.return_char_limit,
         network=tuple(tool.network_hosts or ()),
-        pip_requirements=tuple(_requirement(entry) for entry in tool.pip_requirements or ()),
+        pip_requirements=tuple(requirement(entry) for entry in tool.pip_requirements or ()),
     )
 
 
-def _requirement(entry: Mapping[str, Any]) -> str:
+def requirement(entry: Mapping[str, Any]) -> str:
+    """A requirement of the wire (name, version) as pip writes it."""
     version = entry.get("version")
     return f"{entry['name']}=={version}" if version else str(entry["name"])
 

@@ -1,0 +1,183 @@
+"""Everything that may happen to a tool: stored, changed, deleted. One permission check stands before each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from uuid import uuid4
+
+from django.db import transaction
+
+from lettaweb.lib.problems import Problem
+from tools import policies, registry, runner, schema
+from tools.models import Tool, ToolType
+
+DEFAULT_CHAR_LIMIT = 50_000  # of what a source that is not stored returns
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+FIELDS = (
+    "description",
+    "tags",
+    "source_type",
+    "source_code",
+    "json_schema",
+    "args_json_schema",
+    "return_char_limit",
+    "pip_requirements",
+    "npm_requirements",
+    "default_requires_approval",
+    "enable_parallel_execution",
+    "metadata",
+)
+
+
+def upsert_tool(actor: policies.Actor, given: Mapping[str, Any]) -> Tool:
+    """Store a tool under its function's name. What ``given`` leaves out stays as it was.
+
+    ``given`` holds fields of a tool without nulls, ``source_code`` among them. Raises a
+    :class:`Problem` 400 for a source without a schema, 403 without the right.
+    """
+    policies.must_write(actor)
+    fields = described(given)
+    name = checked_name(fields["json_schema"]["name"])
+    with transaction.atomic():
+        tool, created = Tool.objects.get_or_create(name=name, defaults=fields)
+        if not created:
+            tool = Tool.objects.select_for_update().get(pk=tool.pk)
+            _store(tool, fields)
+    return tool
+
+
+def update_tool(actor: policies.Actor, tool: Tool, given: Mapping[str, Any]) -> Tool:
+    """Change a tool; a new source may rename it. ``given`` holds fields without nulls.
+
+    Raises a :class:`Problem` 400 for a schema that does not fit, 409 for a name that is taken, 403
+    without the right.
+    """
+    policies.must_write(actor)
+    fields = _changes(tool, given)
+    with transaction.atomic():
+        tool = Tool.objects.select_for_update().get(pk=tool.pk)
+        old_name = tool.name
+        _rename(tool, fields)
+        _store(tool, fields)
+        if tool.name != old_name:
+            registry.tell_renamed(tool, old_name)
+    return tool
+
+
+def delete_tool(actor: policies.Actor, tool: Tool) -> None:
+    """Delete a tool; the layers above take it out of agents and rules in the same transaction."""
+    policies.must_delete(actor)
+    with transaction.atomic():
+        registry.tell_deleted(tool)
+        tool.delete()
+
+
+def run_source(actor: policies.Actor, given: Mapping[str, Any]) -> runner.ToolResult:
+    """Run a source that is not stored, with ``given["args"]``; waits for it, so call it outside transactions.
+
+    Raises a :class:`Problem` 400 for a source without a schema, 403 without the right.
+    """
+    policies.must_write(actor)
+    code = runner.Code(
+        name=schema_of(given)["name"],
+        source=given["source_code"],
+        tool_id="",
+        char_limit=DEFAULT_CHAR_LIMIT,
+        pip_requirements=tuple(runner.requirement(entry) for entry in given.get("pip_requirements") or ()),
+    )
+    call = runner.sandbox_call(code, given["args"], call_id=f"run-{uuid4()}", environment=given.get("env_vars"))
+    return runner.run_blocking(code, call)
+
+
+def add_base_tools(actor: policies.Actor) -> list[Tool]:
+    """The rows of all built-in tools, made or repaired; a :class:`Problem` 403 without the right."""
+    policies.must_write(actor)
+    with transaction.atomic():
+        return ensure_builtins()
+
+
+def ensure_builtins() -> list[Tool]:
+    """The rows of the built-in tools, made where they are missing and brought up to date where they differ."""
+    known = {tool.name: tool for tool in Tool.objects.filter(name__in=[b.name for b in registry.builtins()])}
+    return [_ensured(builtin, known.get(builtin.name)) for builtin in registry.builtins()]
+
+
+def described(given: Mapping[str, Any]) -> dict[str, Any]:
+    """``given`` with its JSON schema and its description: from the request, else from the source.
+
+    Raises a :class:`Problem` 400 whose text names what is wrong with the source.
+    """
+    fields = {name: given[name] for name in FIELDS if name in given}
+    fields["json_schema"] = schema_of(given)
+    fields.setdefault("description", str(fields["json_schema"].get("description") or ""))
+    return fields
+
+
+def schema_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The function schema (name, description, parameters) of a source or as it was sent."""
+    if given.get("source_type") == "typescript" and "json_schema" not in given:
+        raise Problem(422, "TypeScript tools must come with their json_schema")
+    try:
+        return schema.derive(
+            given["source_code"],
+            json_schema=given.get("json_schema"),
+            args_json_schema=given.get("args_json_schema"),
+            description=given.get("description"),
+        )
+    except schema.SchemaError as error:
+        raise Problem(400, f"Failed to derive json schema: {error}") from None
+
+
+def checked_name(name: str) -> str:
+    """``name`` where model vendors take it and no built-in tool has it; a :class:`Problem` 400 else."""
+    if not NAME.fullmatch(name):
+        shown = name[:80]
+        raise Problem(400, f"Tool name '{shown}' is not valid: use 1 to 64 letters, digits, '_' or '-'")
+    if registry.is_builtin(name):
+        raise Problem(400, f"Tool name '{name}' belongs to a built-in tool")
+    return name
+
+
+def _changes(tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
+    fields = {name: given[name] for name in FIELDS if name in given}
+    if registry.is_builtin(tool.name) and fields.keys() & {"source_code", "json_schema", "args_json_schema"}:
+        raise Problem(400, f"The source and the schema of the built-in tool '{tool.name}' cannot be changed")
+    if "source_code" in fields:
+        return described(fields)
+    if "json_schema" in fields and fields["json_schema"].get("name", tool.name) != tool.name:
+        raise Problem(400, f"The name in json_schema does not match the tool's name '{tool.name}'")
+    if "description" in fields and "json_schema" not in fields:
+        fields["json_schema"] = {**tool.json_schema, "description": fields["description"]}
+    return fields
+
+
+def _rename(tool: Tool, fields: Mapping[str, Any]) -> None:
+    name = str(fields.get("json_schema", {}).get("name", tool.name))
+    if name == tool.name:
+        return
+    checked_name(name)
+    if Tool.objects.filter(name=name).exists():
+        raise Problem(400, f"Tool with name '{name}' already exists")
+    tool.name = name
+
+
+def _store(tool: Tool, fields: Mapping[str, Any]) -> None:
+    for name, value in fields.items():
+        setattr(tool, name, value)
+    tool.save()
+
+
+def _ensured(builtin: registry.Builtin, tool: Tool | None) -> Tool:
+    fields = {
+        "tool_type": builtin.tool_type,
+        "json_schema": dict(builtin.json_schema),
+        "description": str(builtin.json_schema.get("description", "")),
+        "tags": [str(ToolType(builtin.tool_type))],
+    }
+    if tool is None:
+        tool, _ = Tool.objects.get_or_create(name=builtin.name, defaults=fields)
+    if any(getattr(tool, name) != value for name, value in fields.items()):
+        _store(tool, fields)
+    return tool
