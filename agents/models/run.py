@@ -143,4 +143,7 @@ class Step(Row):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["run", "number"], name="step_number_once")]
-        indexes = [models.Index(fields=["agent", "id"])]
+        indexes = [
+            models.Index(fields=["agent", "id"]),
+            models.Index(fields=["id"], condition=Q(attempt__gt=1), name="step_retried"),
+        ]
