@@ -1,0 +1,90 @@
+"""The one agent loop: settle, act, prepare, ask, absorb. Live, streamed, approved, resumed and batched alike.
+
+There is no resume code: a run is rows, and the next verb follows from the rows. Only act and ask wait, and
+they are the driver's; everything here is one short transaction.
+"""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from agents.events import Fence
+from agents.loop.absorb import absorb, absorb_failure
+from agents.loop.compact import apply_summary
+from agents.loop.course import Course, Lost, open_calls, resume
+from agents.loop.orders import (
+    Act,
+    Advanced,
+    Answered,
+    Ask,
+    AskFailed,
+    CallToRun,
+    Done,
+    Order,
+    Outcome,
+    Ran,
+    Streamed,
+    Summarize,
+    Summarized,
+)
+from agents.loop.prepare import prepare
+from agents.loop.settle import settle, store_result
+
+__all__ = [
+    "Act",
+    "Advanced",
+    "Answered",
+    "Ask",
+    "AskFailed",
+    "CallToRun",
+    "Course",
+    "Done",
+    "Lost",
+    "Order",
+    "Outcome",
+    "Ran",
+    "Streamed",
+    "Summarize",
+    "Summarized",
+    "advance",
+    "store",
+]
+
+
+def advance(fence: Fence, outcome: Outcome = None) -> Advanced:
+    """Apply ``outcome`` and say what comes next, in one transaction. Raises :class:`Lost`."""
+    with transaction.atomic():
+        course = resume(fence)
+        apply(course, outcome)
+        order = next_order(course)
+        return Advanced(order, course.log())
+
+
+def store(fence: Fence, outcome: Ran) -> None:
+    """Apply the result of one of several calls that run beside each other; the others still run."""
+    with transaction.atomic():
+        store_result(resume(fence), outcome)
+
+
+def apply(course: Course, outcome: Outcome) -> None:
+    match outcome:
+        case Answered():
+            absorb(course, outcome)
+        case AskFailed():
+            absorb_failure(course, outcome)
+        case Ran():
+            store_result(course, outcome)
+        case Summarized():
+            apply_summary(course, outcome)
+
+
+def next_order(course: Course) -> Order:
+    """The next verb, from the rows alone."""
+    while not course.ended:
+        calls = open_calls(course.conversation.pk)
+        if not calls:
+            return prepare(course)
+        act = settle(course, calls)
+        if act is not None:
+            return act
+    return Done(course.run.status)

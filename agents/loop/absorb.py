@@ -1,0 +1,222 @@
+"""Store the model's answer: its message, its calls and its usage; end the run where it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agents.loop.course import Course, add_message, end, fail_open_step, head_of
+from agents.loop.offer import Toolbox, toolbox
+from agents.loop.orders import Answered, AskFailed
+from agents.loop.propose import Proposal, proposals, store_calls
+from agents.models import Message, MessageContext, MessageRole, Step, StepStatus
+from agents.providers.base import (
+    CallPart,
+    ImagePart,
+    ModelResponse,
+    Part,
+    ReasoningPart,
+    RedactedReasoningPart,
+    TextPart,
+    Usage,
+)
+from agents.wire.messages import answer_messages
+from lettaweb.lib.text import clean_text
+from tools import rules
+
+MAX_EMPTY = 2  # an empty answer to a user is asked for once more
+TYPES_OF_KIND = {"r": "reasoning_message", "a": "assistant_message"}
+
+REASON_OF = {
+    "bad_request": "llm_api_error",
+    "authentication": "llm_api_error",
+    "insufficient_credits": "insufficient_credits",
+    "rate_limit": "llm_api_error",
+    "timeout": "llm_api_error",
+    "overloaded": "llm_api_error",
+    "server": "llm_api_error",
+    "connection": "llm_api_error",
+    "not_configured": "llm_api_error",
+    "unknown_model": "llm_api_error",
+    "invalid_response": "invalid_llm_response",
+    "no_tool_call": "no_tool_call",
+    "context_overflow": "context_window_overflow_in_system_prompt",
+}
+TYPE_OF = {
+    "bad_request": "llm_bad_request",
+    "authentication": "llm_authentication",
+    "insufficient_credits": "llm_insufficient_credits",
+    "rate_limit": "llm_rate_limit",
+    "timeout": "llm_timeout",
+    "context_overflow": "context_window_overflow_in_system_prompt",
+}
+
+
+def absorb(course: Course, answer: Answered) -> None:
+    """Apply an answer to the course."""
+    step = Step.objects.get(pk=answer.step_id)
+    course.streamed = answer.streamed
+    response = answer.response
+    _count(course, step, response)
+    box = toolbox(course)
+    calls = _calls_that_count(course, response)
+    said = [part for part in map(stored_part, response.parts) if part is not None]
+    made = proposals(course, box, calls)
+    if not said and not made:
+        _empty(course, step, response)
+        return
+    row = _store(course, step, answer, [*said, *(read.part for read in made)])
+    store_calls(course, box, row, made)
+    _show(course, row, answer, made)
+    if not made:
+        _finish_text(course, box, response)
+
+
+def _calls_that_count(course: Course, response: ModelResponse) -> list[CallPart]:
+    calls = [part for part in response.parts if isinstance(part, CallPart)]
+    if response.stop == "max_tokens":
+        return []
+    return calls if parallel(course) else calls[:1]
+
+
+def parallel(course: Course) -> bool:
+    return bool(course.agent.llm_config.get("parallel_tool_calls"))
+
+
+def stored_part(part: Part) -> dict[str, Any] | None:
+    """What of an answer is stored beside its calls; None for what says nothing."""
+    match part:
+        case TextPart(text):
+            return {"type": "text", "text": clean_text(text)} if text.strip() else None
+        case ReasoningPart(text, signature, provider):
+            if not text.strip() and not signature:
+                return None
+            # The signature covers the text byte for byte: text that had to be cleaned is unsigned.
+            kept = clean_text(text)
+            return {
+                "type": "reasoning",
+                "text": kept,
+                "signature": signature if kept == text else "",
+                "provider": provider,
+            }
+        case RedactedReasoningPart(data, provider):
+            return {"type": "redacted", "data": data, "provider": provider}
+        case ImagePart(media_type, data, url):
+            return {"type": "image", "media_type": media_type, "data": data, "url": url}
+    return None
+
+
+def _count(course: Course, step: Step, response: ModelResponse) -> None:
+    usage, run = response.usage, course.run
+    run.steps_count += 1
+    run.input_tokens += usage.input
+    run.output_tokens += usage.output
+    run.cached_tokens += usage.cached
+    run.cache_write_tokens += usage.cache_write
+    run.reasoning_tokens += usage.reasoning
+    run.context_tokens = usage.input + usage.output
+    _count_step(step, usage)
+    step.status = StepStatus.SUCCESS
+    step.request_id = response.request_id[:200]
+    step.answered_at = course.now
+    if not any(isinstance(part, CallPart) for part in response.parts):
+        step.finished_at = course.now
+
+
+def _count_step(step: Step, usage: Usage) -> None:
+    step.input_tokens = usage.input
+    step.output_tokens = usage.output
+    step.cached_tokens = usage.cached
+    step.cache_write_tokens = usage.cache_write
+    step.reasoning_tokens = usage.reasoning
+
+
+def _store(course: Course, step: Step, answer: Answered, parts: Sequence[Mapping[str, Any]]) -> Message:
+    if answer.new_message is not None:
+        step.superseded = [*step.superseded, str(step.message_uuid)]
+        step.message_uuid = answer.new_message
+    run = course.run
+    if run.ttft_ns is None:
+        run.ttft_ns = answer.first_token_ns
+    step.stop_reason = _reason_so_far(answer.response, parts)
+    step.save()
+    run.save()
+    return add_message(
+        course,
+        MessageRole.ASSISTANT,
+        parts,
+        step=step,
+        uid=step.message_uuid,
+        model=step.model,
+        superseded=step.superseded,
+        created_at=step.asked_at or course.now,
+    )
+
+
+def _reason_so_far(response: ModelResponse, parts: Sequence[Mapping[str, Any]]) -> str:
+    calls = [part for part in parts if part["type"] == "call"]
+    if any(part["gated"] for part in calls):
+        return "requires_approval"
+    return "max_tokens_exceeded" if response.stop == "max_tokens" else "end_turn"
+
+
+def _show(course: Course, row: Message, answer: Answered, made: Sequence[Proposal]) -> None:
+    streamed = {TYPES_OF_KIND[kind] for kind in answer.kinds if kind in TYPES_OF_KIND}
+    ungated = {read.call_id for read in made if not read.waits}
+    if ungated and ungated <= answer.streamed_calls:
+        streamed.add("tool_call_message")
+    for message in answer_messages(head_of(row), row.parts):
+        course.say(["m", message, message["message_type"] in streamed])
+
+
+def _empty(course: Course, step: Step, response: ModelResponse) -> None:
+    """Nothing was said: ordinary after tool results, asked once more else, then a failure."""
+    step.save()
+    course.options["empty"] = course.options.get("empty", 0) + 1
+    course.run.save()
+    if response.stop == "max_tokens":
+        end(course, "max_tokens_exceeded", _max_tokens_error())
+    elif _follows_results(course):
+        end(course, "end_turn")
+    elif course.options["empty"] >= MAX_EMPTY:
+        fail(course, "invalid_response", "The model gave an empty answer twice")
+
+
+def _follows_results(course: Course) -> bool:
+    last = Message.objects.filter(conversation=course.conversation, context__gt=MessageContext.OUT).order_by("-id")
+    return last.values_list("role", flat=True).first() == MessageRole.TOOL
+
+
+def _finish_text(course: Course, box: Toolbox, response: ModelResponse) -> None:
+    """A text answer ends the run, unless the model paused or a rule wants a tool called first."""
+    if response.stop == "max_tokens":
+        end(course, "max_tokens_exceeded", _max_tokens_error())
+    elif response.stop == "pause":
+        return
+    elif missing := rules.blocks_exit(box.rules, box.history):
+        note = rules.exit_note(missing)
+        add_message(course, MessageRole.SYSTEM, [{"type": "text", "text": note}])
+    else:
+        end(course, "end_turn")
+
+
+def _max_tokens_error() -> dict[str, str]:
+    return {
+        "type": "max_tokens_exceeded",
+        "message": "The model's answer was cut off at the limit of its length.",
+        "detail": "Raise max_tokens of the agent, or ask for less.",
+    }
+
+
+def absorb_failure(course: Course, failed: AskFailed) -> None:
+    """The model could not be asked: the run ends with the provider's error."""
+    course.streamed = failed.streamed
+    error = failed.error
+    fail(course, error.kind, error.message, detail=error.detail)
+
+
+def fail(course: Course, kind: str, message: str, *, detail: str = "") -> None:
+    error = {"type": TYPE_OF.get(kind, "llm_error"), "message": message, "detail": detail, "kind": kind}
+    course.run.stop_reason = REASON_OF.get(kind, "error")
+    fail_open_step(course, StepStatus.FAILED, error)
+    end(course, course.run.stop_reason, error)

@@ -1,0 +1,163 @@
+"""Open the next step, or take up the one left open, and say what to ask the model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agents import context, providers
+from agents.events import StepHead, page
+from agents.events.kinds import is_delta
+from agents.loop.compact import summary_order
+from agents.loop.course import Course
+from agents.loop.offer import Offered, Toolbox, offered, toolbox
+from agents.loop.orders import Ask, Summarize
+from agents.memory.compile import compiled_prompt
+from agents.models import Message, MessageContext, MessageRole, Run, Step, StepStatus
+from agents.providers.base import ModelRequest
+from agents.wire.messages import date
+from lettaweb.lib.ids import wire_id
+from tools import rules
+
+DEFAULT_MAX_TOKENS = 4096
+
+
+def prepare(course: Course) -> Ask | Summarize:
+    """The next thing to ask the model."""
+    box = toolbox(course)
+    system = _system_prompt(course, box)
+    history = in_context(course)
+    what = offered(box, must_call=_required(course, box))
+    request = _request(course, system, history, what)
+    summary = summary_order(course, request, history)
+    if summary is not None:
+        return summary
+    step, shown = _open_step(course)
+    return _ask(course, box, step, (request, shown))
+
+
+def _required(course: Course, box: Toolbox) -> Sequence[str]:
+    """Tools that a rule wants called before the turn ends, once the model tried to end it."""
+    if course.options.get("exit_refused"):
+        missing: Sequence[str] = rules.blocks_exit(box.rules, box.history)
+        return missing
+    return ()
+
+
+def handle(course: Course) -> str:
+    override: str = course.options.get("override_model") or course.conversation.model or course.agent.model
+    return override
+
+
+def _request(
+    course: Course, system: str, history: Sequence[context.HistoryMessage], what: Offered
+) -> ModelRequest:
+    agent, config = course.agent, course.agent.llm_config
+    settings = course.conversation.model_settings or agent.model_settings or {}
+    temperature = config.get("temperature")
+    _, model = providers.for_handle(handle(course))
+    return ModelRequest(
+        model=model,
+        system=course.options.get("override_system") or system,
+        messages=context.chat_messages(history),
+        tools=tuple(what.specs),
+        tool_choice=what.choice,
+        parallel_tool_calls=bool(config.get("parallel_tool_calls")),
+        max_tokens=config.get("max_tokens") or settings.get("max_output_tokens") or DEFAULT_MAX_TOKENS,
+        temperature=temperature if temperature not in (None, 1.0) else None,
+        reasoning=None if config.get("enable_reasoner", True) else False,
+        reasoning_tokens=config.get("max_reasoning_tokens") or 0,
+        reasoning_effort=config.get("reasoning_effort") or config.get("effort") or "",
+        response_format=agent.response_format or config.get("response_format"),
+    )
+
+
+def in_context(course: Course) -> list[context.HistoryMessage]:
+    """What the model sees, oldest first."""
+    rows = Message.objects.filter(
+        conversation=course.conversation, context__gt=MessageContext.OUT
+    ).order_by("id")
+    fields = rows.only("uuid", "role", "parts", "context", "tokens", "mark", "model")
+    return [context.history_message(row) for row in fields]
+
+
+def _system_prompt(course: Course, box: Toolbox) -> str:
+    """The compiled prompt; the stored system message follows it, so that both show the same."""
+    text = compiled_prompt(course.agent, rules_text=rules.describe(box.rules))
+    row = Message.objects.filter(conversation=course.conversation, role=MessageRole.SYSTEM).order_by("id").first()
+    if row is not None and row.parts != [{"type": "text", "text": text}]:
+        row.parts = [{"type": "text", "text": text}]
+        row.tokens = context.estimate_tokens(text)
+        row.save(update_fields=["parts", "tokens", "updated_at"])
+    return text
+
+
+def _open_step(course: Course) -> tuple[Step, tuple[tuple[str, str], ...]]:
+    """The step to ask for, and what readers saw of its earlier attempt."""
+    run = course.run
+    left = Step.objects.filter(run=run, status=StepStatus.PENDING).first()
+    if left is None:
+        return _new_step(course), ()
+    shown = shown_of(run, left)
+    left.attempt += 1
+    left.save(update_fields=["attempt", "updated_at"])
+    course.say(["ping", {}])
+    return left, shown
+
+
+def shown_of(run: Run, step: Step) -> tuple[tuple[str, str], ...]:
+    """The deltas of an open step that the log holds, as (kind, text)."""
+    batches = page(run.pk, step.first_seq - 1, segments=10_000)
+    mine = [batch for batch in batches if batch.head and batch.head.message == str(step.message_uuid)]
+    deltas = [event for batch in mine for event in batch.events if is_delta(event)]
+    return tuple((event[0], _shown_text(event)) for event in deltas)
+
+
+def _shown_text(event: Sequence[object]) -> str:
+    return str(event[2]) if event[0] != "c" else "\0".join(str(part) for part in event[1:])
+
+
+def _new_step(course: Course) -> Step:
+    provider, model = providers.for_handle(handle(course))
+    run = course.run
+    number = Step.objects.filter(run=run).count()
+    step = Step(
+        run=run,
+        agent=course.agent,
+        number=number,
+        provider=provider.name,
+        model=model,
+        context_window=window(course),
+        asked_at=course.now,
+        first_seq=course.last_seq() + len(course.events) + 1,
+    )
+    step.save(force_insert=True)
+    if number == 0:
+        Message.objects.filter(run=run, step=None).update(step=step)
+    return step
+
+
+def window(course: Course) -> int:
+    return int(
+        course.conversation.context_window_limit or course.agent.llm_config.get("context_window") or 128_000
+    )
+
+
+def _ask(
+    course: Course, box: Toolbox, step: Step, what: tuple[ModelRequest, tuple[tuple[str, str], ...]]
+) -> Ask:
+    request, shown = what
+    speech = str(course.options.get("assistant_message_tool_name") or "send_message")
+    silent = {name for name in box.names if box.is_gated(name)} | {speech}
+    message = wire_id("message", step.message_uuid)
+    return Ask(
+        step_id=step.pk,
+        message=step.message_uuid,
+        head=StepHead(str(step.message_uuid), step.wire_id, date(step.asked_at or course.now)),
+        provider=step.provider,
+        request=request,
+        stream=bool(course.options.get("stream_tokens")) and message != "",
+        silent=frozenset(silent),
+        one_call=not request.parallel_tool_calls,
+        last_seq=course.last_seq() + len(course.events),
+        shown=shown,
+    )

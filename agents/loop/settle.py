@@ -1,0 +1,225 @@
+"""Settle the open calls of a course: claim what may run, store results, or find out that people must decide."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agents.loop.course import Course, add_message, end, open_calls, return_results
+from agents.loop.offer import Toolbox, toolbox
+from agents.loop.orders import Act, CallToRun, Ran
+from agents.memory import builtins
+from agents.memory.compile import heartbeat_text
+from agents.memory.edit import apply_block_values
+from agents.memory.secrets import secrets_of
+from agents.memory.state import agent_state
+from agents.models import Block, CallKind, CallState, MessageRole, ToolCall
+from agents.models.toolcall import WAITING, Outcome
+from agents.wire.messages import request_for
+from tools import arguments, rules, runner
+from tools.models import OnInterrupt
+
+INTERRUPTED = (
+    "The server was interrupted while this call ran. Its outcome is unknown: it may have taken effect or not."
+)
+UNDONE_SETTINGS = "The arguments of this call changed after they were shown; it was not run."
+TOOL_GONE = "Tool {name} does not exist any more; it was not run."
+
+
+def settle(course: Course, calls: Sequence[ToolCall]) -> Act | None:
+    """Bring the open calls forward. None: the loop looks again (results were stored, or the run ended)."""
+    for call in calls:
+        if call.state == CallState.STARTED and call.started_epoch != course.run.epoch:
+            _interrupted(course, call)
+    if any(call.state in WAITING for call in calls):
+        ask_people(course, calls)
+        return None
+    ready = [call for call in calls if call.state == CallState.READY]
+    if ready:
+        return _go(course, ready)
+    if all(call.state == CallState.DONE for call in calls):
+        _after_results(course, calls)
+    return None
+
+
+def ask_people(course: Course, calls: Sequence[ToolCall]) -> None:
+    """The run ends where people must decide. Calls that nobody was shown in this run are shown now."""
+    shown = {event[1]["id"] for event in course.events if event[0] == "m" and _is_request(event)}
+    waiting = [call for call in calls if call.state in WAITING]
+    if waiting[0].message.wire_id not in shown:
+        course.say(["m", request_for(waiting[0].message, waiting), False])
+    end(course, "requires_approval")
+
+
+def _is_request(event: Sequence[Any]) -> bool:
+    return bool(event[1]["message_type"] == "approval_request_message")
+
+
+# --- running ---------------------------------------------------------------------------------------
+
+
+def _go(course: Course, ready: Sequence[ToolCall]) -> Act | None:
+    """Run built-in calls at once; claim the next uploaded ones that may run beside each other."""
+    box = toolbox(course)
+    claimed: list[ToolCall] = []
+    for call in ready:
+        why = _must_not_run(box, call)
+        if why:
+            finish(course, call, ok=False, text=why, outcome=Outcome.REFUSED)
+        elif call.kind == CallKind.BUILTIN:
+            if claimed:
+                break
+            _run_builtin(course, call)
+        elif not claimed or _parallel(call):
+            claimed.append(call)
+            if not _parallel(call):
+                break
+    return Act(_claim(course, claimed)) if claimed else None
+
+
+def _parallel(call: ToolCall) -> bool:
+    return bool(call.tool and call.tool.enable_parallel_execution and not _takes_agent_state(call))
+
+
+def _takes_agent_state(call: ToolCall) -> bool:
+    return bool(call.tool and "agent_state" in call.tool.source_code)
+
+
+def _must_not_run(box: Toolbox, call: ToolCall) -> str:
+    """The last look before a call runs: its arguments are those that were shown, and the rules still hold."""
+    if arguments.digest(json.loads(call.arguments)) != call.digest:
+        return UNDONE_SETTINGS
+    if call.tool is None:
+        return TOOL_GONE.format(name=call.name)
+    names = [*box.names, call.name] if call.name not in box.names else box.names
+    return rules.violation(box.rules, names, call.name, box.history, beside=call.position) or ""
+
+
+def _run_builtin(course: Course, call: ToolCall) -> None:
+    given = json.loads(call.runs_with)
+    result = builtins.run(call.name, given, course.agent, course.conversation, course.now)
+    finish(course, call, ok=result.ok, text=result.text)
+
+
+def _claim(course: Course, calls: Sequence[ToolCall]) -> tuple[CallToRun, ...]:
+    """Mark calls as started, which is stored before they run, and gather what they need."""
+    for call in calls:
+        call.state, call.started_at, call.started_epoch = CallState.STARTED, course.now, course.run.epoch
+        call.save(update_fields=["state", "started_at", "started_epoch", "updated_at"])
+    secrets = secrets_of(course.agent)
+    return tuple(_to_run(course, call, secrets) for call in calls)
+
+
+def _to_run(course: Course, call: ToolCall, secrets: Mapping[str, str]) -> CallToRun:
+    assert call.tool is not None
+    blocks = _blocks(course) if _takes_agent_state(call) else []
+    state = agent_state(course.agent, blocks) if _takes_agent_state(call) else None
+    return CallToRun(
+        pk=call.pk,
+        call_id=call.call_id,
+        code=runner.code_of(call.tool),
+        arguments=json.loads(call.runs_with),
+        secrets=secrets,
+        agent_id=course.agent.wire_id,
+        agent_state=state,
+        block_versions={block.label: block.version for block in blocks},
+    )
+
+
+def _blocks(course: Course) -> list[Block]:
+    return list(course.agent.blocks.order_by("agentblock__id"))
+
+
+def store_result(course: Course, ran: Ran) -> None:
+    """Store the result of a call that this run had started."""
+    call = ToolCall.objects.select_related("tool").get(pk=ran.pk)
+    if call.state != CallState.STARTED or call.started_epoch != course.run.epoch:
+        return
+    result = ran.result
+    ok, text = result.ok, result.text
+    if ok and result.block_values:
+        refused = apply_block_values(course.agent, result.block_values, ran.block_versions)
+        if refused:
+            ok, text = False, refused
+    finish(course, call, ok=ok, text=_told_of_edit(call, text), stdout=result.stdout, stderr=result.stderr)
+
+
+def _told_of_edit(call: ToolCall, text: str) -> str:
+    if call.edited_arguments is None:
+        return text
+    return f"A person changed the arguments before this call ran: {call.edited_arguments}\n{text}"
+
+
+def finish(course: Course, call: ToolCall, *, ok: bool, text: str, **fields: Any) -> None:
+    """Store how a call ended."""
+    call.state, call.result_ok, call.result_text = CallState.DONE, ok, text
+    call.outcome = fields.pop("outcome", Outcome.RAN if ok else Outcome.FAILED)
+    call.finished_at = course.now
+    for name, value in fields.items():
+        setattr(call, name, value)
+    call.version += 1
+    call.save()
+
+
+# --- interruption ----------------------------------------------------------------------------------
+
+
+def _interrupted(course: Course, call: ToolCall) -> None:
+    """A call had started when its process died: as its tool says, ask a person, tell the model, or run again."""
+    wish = call.tool.on_interrupt if call.tool else OnInterrupt.DEFAULT
+    if wish == OnInterrupt.DEFAULT:
+        wish = OnInterrupt.ASK if call.gated else OnInterrupt.TELL
+    if wish == OnInterrupt.RERUN:
+        call.state = CallState.READY
+        call.save(update_fields=["state", "updated_at"])
+    elif wish == OnInterrupt.ASK:
+        call.state, call.asked_at, call.expires_at = CallState.UNKNOWN, course.now, None
+        call.version += 1
+        call.save()
+    else:
+        finish(course, call, ok=False, text=INTERRUPTED, outcome=Outcome.INTERRUPTED)
+
+
+# --- after the results -----------------------------------------------------------------------------
+
+
+def _after_results(course: Course, calls: Sequence[ToolCall]) -> None:
+    """All results are here: they enter the history, and the rules say whether the turn goes on."""
+    return_results(course, calls)
+    box = toolbox(course)
+    if _exits(box, calls):
+        end(course, "tool_rule")
+    elif not _goes_on(course, box, calls):
+        end(course, "end_turn")
+    elif _used_steps(course) >= int(course.options.get("max_steps") or 50):
+        end(course, "max_steps")
+    elif box.heartbeats:
+        text = heartbeat_text(failed=any(not call.result_ok for call in calls))
+        add_message(course, MessageRole.USER, [{"type": "text", "text": text}])
+
+
+def _used_steps(course: Course) -> int:
+    """Model calls of this request; running what was approved counts as one step."""
+    return course.run.steps_count + bool(course.options.get("resumes"))
+
+
+def _exits(box: Toolbox, calls: Sequence[ToolCall]) -> bool:
+    """Whether an exit rule ends the turn: its tool ran (a denied one does not), and nothing else is required."""
+    ran = [call.name for call in calls if call.outcome in (Outcome.RAN, Outcome.ANSWERED)]
+    if not any(rules.is_terminal(box.rules, name) for name in ran):
+        return False
+    return not rules.blocks_exit(box.rules, box.history)
+
+
+def _goes_on(course: Course, box: Toolbox, calls: Sequence[ToolCall]) -> bool:
+    if not box.heartbeats:
+        return True
+    if any(call.heartbeat or not call.result_ok for call in calls):
+        return True
+    return any(rules.must_continue(box.rules, call.name) for call in calls) or bool(
+        rules.blocks_exit(box.rules, box.history)
+    )
+
+
+__all__ = ["ask_people", "finish", "open_calls", "settle", "store_result"]
