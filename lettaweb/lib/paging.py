@@ -11,21 +11,23 @@ a position once, so that a deep page is an index seek like the first one. Three 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, cast
 
 from django.db.models import Model, Q, QuerySet
+from django.http import QueryDict
 
 from lettaweb.lib import ids
+from lettaweb.lib.bodies import flag
 from lettaweb.lib.problems import Problem
+from lettaweb.lib.text import clean_text
 
 Order = Literal["asc", "desc"]
 M = TypeVar("M", bound=Model)
 
 LARGEST_LIMIT = 100_000
 _DIGITS = re.compile(r"[0-9]{1,6}")
-_BOOLEANS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +42,13 @@ class Page:
 
 
 def page_of(
-    query: Mapping[str, Any],
+    query: QueryDict,
     *,
     limit: int = 50,
     order: Order = "desc",
     order_by: tuple[str, ...] = ("created_at",),
 ) -> Page:
-    """The page that ``query`` (a QueryDict) asks for, with a route's own defaults.
+    """The page that ``query`` asks for, with a route's own defaults.
 
     ``ascending`` is checked and otherwise without effect (``order`` has a default that wins);
     ``sort_by`` counts where ``order_by`` was not sent. Raises :class:`Problem` 422.
@@ -61,14 +63,15 @@ def page_of(
     )
 
 
-def shown(rows: QuerySet[M], page: Page) -> list[M]:
+def shown(rows: QuerySet[M], page: Page, cursors: QuerySet[M] | None = None) -> list[M]:
     """A page where after and before mean further down and further up the list shown.
 
     ``order_by`` names a column of ``rows`` (created_at: the ``id``); rows without a value come last in
-    both orders. An unknown cursor is ignored. At most two reads and one per cursor.
+    both orders. An unknown cursor is ignored; ``cursors`` are the rows that it may be (any of the model),
+    given where the column is an annotation. At most two reads and one per cursor.
     """
     if page.order_by != "created_at":
-        return _shown_by_column(rows, page)
+        return _shown_by_column(rows, page, _everywhere(rows) if cursors is None else cursors)
     if after := _position(rows, page.after):
         rows = rows.filter(**_beyond("id", after, page.descending))
     if before := _position(rows, page.before):
@@ -101,27 +104,22 @@ def chronological(rows: QuerySet[M], page: Page, position: Callable[[str], int])
 # --- query parameters -----------------------------------------------------------------------------
 
 
-def choice(query: Mapping[str, Any], name: str, allowed: tuple[str, ...], default: str) -> str:
+def choice(query: QueryDict, name: str, allowed: tuple[str, ...], default: str) -> str:
     """The parameter ``name``, one of ``allowed``; 422 for any other value."""
     value = query.get(name)
     if value is None:
         return default
     if value not in allowed:
         raise Problem(422, f"{name}: expected one of {', '.join(allowed)}")
-    return cast(str, value)
+    return value
 
 
-def flag(query: Mapping[str, Any], name: str) -> bool | None:
-    """The parameter ``name`` as true or false, None when it was not sent; 422 for anything else."""
-    value = query.get(name)
-    if value is None:
-        return None
-    if value.lower() not in _BOOLEANS:
-        raise Problem(422, f"{name}: expected true or false")
-    return _BOOLEANS[value.lower()]
+def word(query: QueryDict, name: str) -> str:
+    """The parameter ``name`` as text that any database takes, "" when it was not sent."""
+    return clean_text(query.get(name) or "")
 
 
-def _limit(query: Mapping[str, Any], default: int) -> int:
+def _limit(query: QueryDict, default: int) -> int:
     value = query.get("limit")
     if value is None:
         return default
@@ -130,11 +128,11 @@ def _limit(query: Mapping[str, Any], default: int) -> int:
     return int(value)
 
 
-def _order_by(query: Mapping[str, Any], allowed: tuple[str, ...]) -> str:
+def _order_by(query: QueryDict, allowed: tuple[str, ...]) -> str:
     if "order_by" in query:
         return choice(query, "order_by", allowed, allowed[0])
     legacy = query.get("sort_by")
-    return cast(str, legacy) if legacy in allowed else allowed[0]
+    return legacy if legacy in allowed else allowed[0]
 
 
 # --- rows -----------------------------------------------------------------------------------------
@@ -150,24 +148,28 @@ def _beyond(column: str, value: object, descending: bool) -> dict[str, object]:
 
 def _position(rows: QuerySet[M], cursor: str) -> int | None:
     """The ``id`` of the cursor's row, wherever it is: it need not match the list's filters."""
-    found = _cursor(rows, cursor, "id")
+    found = _cursor(_everywhere(rows), cursor, "id")
     return cast(int, found[0]) if found else None
+
+
+def _everywhere(rows: QuerySet[M]) -> QuerySet[M]:
+    return cast("QuerySet[M]", rows.model._base_manager.all())
 
 
 def _cursor(rows: QuerySet[M], cursor: str, *columns: str) -> tuple[Any, ...] | None:
     uuid = ids.find(getattr(rows.model, "PREFIX", ""), cursor)
     if uuid is None:
         return None
-    return rows.model._base_manager.filter(uuid=uuid).values_list(*columns).first()
+    return rows.filter(uuid=uuid).values_list(*columns).first()
 
 
-def _shown_by_column(rows: QuerySet[M], page: Page) -> list[M]:
+def _shown_by_column(rows: QuerySet[M], page: Page, cursors: QuerySet[M]) -> list[M]:
     """Rows with a value by (column, id), then those without by id: two seeks instead of one sort."""
     valued = rows.filter(**{f"{page.order_by}__isnull": False})
     empty = rows.filter(**{f"{page.order_by}__isnull": True})
-    if after := _cursor(rows, page.after, page.order_by, "id"):
+    if after := _cursor(cursors, page.after, page.order_by, "id"):
         valued, empty = _past(valued, empty, page.order_by, after, page.descending)
-    if before := _cursor(rows, page.before, page.order_by, "id"):
+    if before := _cursor(cursors, page.before, page.order_by, "id"):
         valued, empty = _up_to(valued, empty, page.order_by, before, page.descending)
     sign = "-" if page.descending else ""
     found = list(valued.order_by(f"{sign}{page.order_by}", f"{sign}id")[: page.limit]) if page.limit else []

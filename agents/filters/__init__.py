@@ -1,0 +1,1 @@
+"""What the query parameters of lists mean: rows to narrow, or a 422."""
