@@ -12,6 +12,9 @@ from rest_framework.serializers import Serializer
 from lettaweb.lib.problems import Problem
 from lettaweb.lib.text import clean
 
+_TRUE = frozenset({"true", "1", "yes", "on", "t", "y"})
+_FALSE = frozenset({"false", "0", "no", "off", "f", "n"})
+
 
 def read(serializer: type[Serializer[Any]], request: Request) -> dict[str, Any]:
     """The validated body without the fields that were left out; a ValidationError (422) else.
@@ -40,6 +43,19 @@ def given(values: Mapping[str, Any]) -> dict[str, Any]:
 def invalid(detail: str) -> Problem:
     """The 422 of a body or a query that does not fit, in the shape that clients know."""
     return Problem(422, detail, extra={"trace_id": "", "examples": []})
+
+
+def flag(query: QueryDict, name: str) -> bool | None:
+    """The boolean query parameter ``name``, None when it is absent or empty; 422 when it is neither."""
+    text = query.get(name)
+    if text is None or text == "":
+        return None
+    word = text.strip().lower()
+    if word in _TRUE:
+        return True
+    if word in _FALSE:
+        return False
+    raise invalid(f"query parameter '{name}' must be true or false")
 
 
 def number(query: QueryDict, name: str) -> int | None:

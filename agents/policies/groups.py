@@ -1,0 +1,65 @@
+"""Makes sure, after every migration, that groups, the system user and the schedules exist. Idempotent."""
+
+from __future__ import annotations
+
+from django.apps import apps
+from django.conf import settings
+from django.contrib.auth.models import Group, Permission, User
+from django.contrib.contenttypes.models import ContentType
+
+from agents.policies.rights import LABELS, ROLES, grants
+
+SYSTEM_USER = "api"
+
+SCHEDULES: dict[str, str] = {
+    "agents.tasks.expire_calls": "Expire tool calls",
+    "agents.tasks.deliver_outbox": "Deliver webhooks and callbacks",
+    "agents.tasks.apply_retention": "Drop old event logs",
+    "batches.tasks.poll": "Poll batches",
+}
+"""What the queue runs every minute, by dotted name: the tasks stand above this module."""
+
+
+def ensure_groups(using: str = "default") -> None:
+    """Create what is missing; permissions that an administrator added to a group stay."""
+    _ensure_permissions(using)
+    permissions = list(Permission.objects.using(using).select_related("content_type"))
+    for role in ROLES:
+        group, _ = Group.objects.using(using).get_or_create(name=role)
+        group.permissions.add(
+            *[found for found in permissions if grants(role, found.content_type.app_label, found.codename)]
+        )
+    _ensure_system_user(using)
+    if using == "default":
+        _ensure_schedules()
+
+
+def _ensure_permissions(using: str) -> None:
+    # Rights of our own belong to the model of tool calls; those that it declares exist already.
+    model = apps.get_model("agents", "ToolCall")
+    content_type = ContentType.objects.db_manager(using).get_for_model(model)
+    for right, label in LABELS.items():
+        Permission.objects.using(using).get_or_create(
+            codename=right.partition(".")[2], content_type=content_type, defaults={"name": label}
+        )
+
+
+def _ensure_system_user(using: str) -> None:
+    """The actor of the API in open mode: all rights, no password, no page of the admin."""
+    user, made = User.objects.using(using).get_or_create(username=SYSTEM_USER, defaults={"is_active": True})
+    if made:
+        user.set_unusable_password()
+        user.save(using=using)
+    user.groups.add(Group.objects.using(using).get(name="admin"))
+
+
+def _ensure_schedules() -> None:
+    from django_q.models import Schedule
+
+    names = dict(SCHEDULES)
+    names.update(getattr(settings, "LETTAWEB_SCHEDULES", {}))
+    for function, name in names.items():
+        Schedule.objects.get_or_create(
+            func=function,
+            defaults={"name": name, "schedule_type": Schedule.MINUTES, "minutes": 1, "repeats": -1},
+        )

@@ -1,0 +1,86 @@
+"""The ASGI application: raw message routes ahead of Django, websockets, lifespan, Django for the rest."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "lettaweb.settings")
+
+from django.core.asgi import get_asgi_application  # noqa: E402
+
+pages = get_asgi_application()
+
+from channels.routing import URLRouter  # noqa: E402
+
+from agents.policies.guard import own_origin, visit_of_scope  # noqa: E402
+from django.conf import settings  # noqa: E402
+from lettaweb import checks, lifespan  # noqa: E402
+from lettaweb.sockets import guarded, refuse  # noqa: E402
+
+Scope = Mapping[str, Any]
+Receive = Callable[[], Awaitable[Mapping[str, Any]]]
+Send = Callable[[Mapping[str, Any]], Awaitable[None]]
+App = Callable[[Any, Receive, Send], Awaitable[None]]
+
+checks.refuse_unsafe_start()
+
+
+def _sockets() -> App:
+    routes = import_module("agents.routing").websocket_urlpatterns if find_spec("agents.routing") else []
+    router: App = URLRouter(routes)
+    known = [pattern.pattern for pattern in routes]
+
+    async def application(scope: Any, receive: Receive, send: Send) -> None:
+        # The router raises for an unknown path; that is a client's mistake, not ours.
+        if any(pattern.match(scope["path"].lstrip("/")) for pattern in known):
+            await router(scope, receive, send)
+        else:
+            await refuse(receive, send, 4404)
+
+    return guarded(application)
+
+
+def _with_cors(scope: Scope, send: Send) -> Send:
+    """Adds the headers that let a page of an allowed origin read a raw route's answer."""
+    visit = visit_of_scope(scope)
+    if not visit.origin or own_origin(visit) or visit.origin not in settings.LETTAWEB_CORS_ORIGINS:
+        return send
+    allowed = [
+        (b"access-control-allow-origin", visit.origin.encode("latin-1")),
+        (b"access-control-allow-credentials", b"true"),
+        (b"vary", b"origin"),
+    ]
+
+    async def sending(message: Mapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message.get("headers", []), *allowed]}
+        await send(message)
+
+    return sending
+
+
+def _raw_routes() -> tuple[Callable[[Scope], bool], App]:
+    if not find_spec("agents.views.stream"):
+        return (lambda scope: False), pages
+    stream = import_module("agents.views.stream")
+    return stream.matches, stream.application
+
+
+sockets = _sockets()
+is_raw, raw = _raw_routes()
+
+
+async def application(scope: Any, receive: Receive, send: Send) -> None:
+    if scope["type"] == "http":
+        if is_raw(scope):
+            await raw(scope, receive, _with_cors(scope, send))
+        else:
+            await pages(scope, receive, send)  # type: ignore[arg-type]
+    elif scope["type"] == "websocket":
+        await sockets(scope, receive, send)
+    elif scope["type"] == "lifespan":
+        await lifespan.application(receive, send)

@@ -1,0 +1,1 @@
+"""Django's SQLite backend with the write gate ahead of every write."""

@@ -1,0 +1,109 @@
+"""Takes the write gate before a write and drops it after; beyond that Django's backend as it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.db.backends.sqlite3 import base
+from django.db.utils import OperationalError
+
+from lettaweb.lib.gate import Gate, GateClosed
+
+_WRITES = re.compile(r"\s*(?:INSERT|UPDATE|DELETE|REPLACE|WITH)\b", re.IGNORECASE)
+
+
+class GatedCursor(base.SQLiteCursorWrapper):
+    """A cursor that passes the gate for a single write outside any transaction."""
+
+    wrapper: DatabaseWrapper
+
+    def execute(self, query: str, params: Any = None) -> Any:
+        if self.connection.in_transaction or not _WRITES.match(query):
+            return super().execute(query, params)
+        with self.wrapper.through_gate():
+            return super().execute(query, params)
+
+    def executemany(self, query: str, param_list: Any) -> Any:
+        if self.connection.in_transaction:
+            return super().executemany(query, param_list)
+        with self.wrapper.through_gate():
+            return super().executemany(query, param_list)
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    """A connection with its own way through the gate that lies beside the database file."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._write_gate: Gate | None = None
+
+    def create_cursor(self, name: Any = None) -> GatedCursor:
+        cursor: GatedCursor = self.connection.cursor(factory=GatedCursor)
+        cursor.wrapper = self
+        return cursor
+
+    @contextmanager
+    def through_gate(self) -> Iterator[None]:
+        gate = self._enter()
+        try:
+            yield
+        finally:
+            self._leave(gate)
+
+    def _start_transaction_under_autocommit(self) -> None:
+        gate = self._enter()
+        try:
+            super()._start_transaction_under_autocommit()
+        except BaseException:
+            self._leave(gate)
+            raise
+
+    def _commit(self) -> Any:
+        try:
+            return super()._commit()
+        finally:
+            self._leave_when_done()
+
+    def _rollback(self) -> Any:
+        try:
+            return super()._rollback()
+        finally:
+            self._leave_when_done()
+
+    def _close(self) -> Any:
+        try:
+            return super()._close()
+        finally:
+            if self._write_gate is not None:
+                self._write_gate.close()
+
+    def _enter(self) -> Gate | None:
+        """The gate that was taken by this call, None when it is held already or there is none."""
+        gate = self._own_gate()
+        if gate is None or gate.held:
+            return None
+        try:
+            gate.acquire(float(self.settings_dict["OPTIONS"].get("timeout", 5)))
+        except GateClosed:
+            raise OperationalError("database is locked: another writer held the gate for too long") from None
+        return gate
+
+    def _leave(self, gate: Gate | None) -> None:
+        if gate is not None:
+            gate.release()
+
+    def _leave_when_done(self) -> None:
+        if self._write_gate is not None and not (self.connection and self.connection.in_transaction):
+            self._write_gate.release()
+
+    def _own_gate(self) -> Gate | None:
+        if self._write_gate is None and not self.is_in_memory_db():
+            # One gate a file: a test database beside the real one has its own.
+            database = Path(str(self.settings_dict["NAME"]))
+            name = "write.gate" if database.name == "lettaweb.sqlite3" else f"{database.name}.gate"
+            self._write_gate = Gate(str(database.with_name(name)))
+        return self._write_gate

@@ -1,0 +1,59 @@
+"""Daphne's HTTP protocol with a cap on bodies, which it would otherwise collect whole before anybody looks."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+from daphne.http_protocol import HTTPFactory, WebRequest
+from django.conf import settings
+
+DEAD_AFTER = 60  # seconds that sent bytes may stay unconfirmed
+
+
+class CappedRequest(WebRequest):
+    """A request that is refused with 413 as soon as it declares or sends too much."""
+
+    received = 0
+
+    def gotLength(self, length: int | None) -> None:
+        if length is not None and length > settings.LETTAWEB_MAX_BODY:
+            self._refuse()
+            length = 0
+        super().gotLength(length)
+
+    def handleContentChunk(self, data: bytes) -> None:
+        self.received += len(data)
+        if self.received > settings.LETTAWEB_MAX_BODY:
+            self._refuse()
+        else:
+            super().handleContentChunk(data)
+
+    def _refuse(self) -> None:
+        if self.channel is None or getattr(self, "_refused", False):
+            return
+        self._refused = True
+        body = b'{"detail":"The body is larger than %d MB."}' % settings.LETTAWEB_MAX_BODY_MB
+        head = b"HTTP/1.1 413 Payload Too Large\r\nContent-Type: application/json\r\nConnection: close\r\n"
+        self.channel.transport.write(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        self.channel.loseConnection()
+
+
+class CappedFactory(HTTPFactory):
+    """Builds connections that notice a peer which is gone."""
+
+    def buildProtocol(self, addr: Any) -> Any:
+        protocol = super().buildProtocol(addr)
+        protocol.requestFactory = CappedRequest
+        return protocol
+
+
+def notice_dead_peers(transport: Any) -> None:
+    """Let the kernel close a connection whose peer vanished: a closed laptop sends no goodbye."""
+    connection = getattr(transport, "socket", None)
+    if connection is None or connection.family not in (socket.AF_INET, socket.AF_INET6):
+        return
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_USER_TIMEOUT", DEAD_AFTER * 1000)):
+        if hasattr(socket, name):
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
