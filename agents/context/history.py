@@ -1,0 +1,60 @@
+"""A stored message as this package reads it: plain values, so that planning needs no database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agents.models import Message
+
+StoredPart = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryMessage:
+    """One stored message, oldest first in a history.
+
+    ``parts`` are as ``agents.models.Message`` documents them, ``context`` is its MessageContext value,
+    ``tokens`` the stored estimate (0: not estimated), ``mark`` "cancelled", "aborted" or "".
+    """
+
+    uuid: str
+    role: str
+    parts: Sequence[StoredPart]
+    context: int = 1
+    tokens: int = 0
+    mark: str = ""
+    model: str = ""
+
+
+def history_message(row: Message) -> HistoryMessage:
+    """The row's values; reads no relation."""
+    return HistoryMessage(
+        uuid=str(row.uuid),
+        role=row.role,
+        parts=row.parts,
+        context=row.context,
+        tokens=row.tokens,
+        mark=row.mark,
+        model=row.model or "",
+    )
+
+
+def split_prompt(history: Sequence[HistoryMessage]) -> tuple[list[HistoryMessage], list[HistoryMessage]]:
+    """(summaries, body) of what is in context, without the system prompt.
+
+    The system rows before everything else are the prompt, which travels beside the messages. A later
+    system row is something that was said (a note, a client's message) and belongs to the body.
+    """
+    summaries: list[HistoryMessage] = []
+    body: list[HistoryMessage] = []
+    for message in history:
+        if not message.context:
+            continue
+        if message.role == "summary":
+            summaries.append(message)
+        elif message.role != "system" or body:
+            body.append(message)
+    return summaries, body
