@@ -149,9 +149,9 @@ def dropped() -> Answer:
     return Answer(cut_at_byte=0)
 
 
-def lost() -> Answer:
-    """The request is carried out, its answer never arrives."""
-    return Answer(lost=True)
+def lost(*, hang: bool = False) -> Answer:
+    """The request is carried out, its answer never arrives; ``hang``: the connection stays open."""
+    return Answer(lost=True, hang=hang)
 
 
 def patched(**values: Json) -> Answer:

@@ -8,6 +8,8 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from tests.scripted.batch_rows import Ending
+from tests.scripted.endings import end_batch
 from tests.scripted.http import Reply, Request
 from tests.scripted.log import as_json
 from tests.scripted.world import World
@@ -65,12 +67,31 @@ async def cpu(world: World, request: Request, body: Json) -> Json:
     return {"cpu_seconds": time.process_time(), "requests": world.log.count}
 
 
+async def finish_batch(world: World, request: Request, body: Json) -> Json:
+    """POST /_control/end_batch {"id", "outcomes", "default", "raw", "raw_errors", "status"} (see Ending)."""
+    options = dict(body)
+    identifier = options.pop("id")
+    for name in ("raw", "raw_errors"):
+        if isinstance(options.get(name), str):
+            options[name] = options[name].encode()
+    end_batch(world, identifier, Ending(**options))
+    return {}
+
+
+async def batches(world: World, request: Request, body: Json) -> Json:
+    """GET /_control/batches: id, status and custom ids of all batches."""
+    found = [*world.message_batches.values(), *world.batches.values()]
+    return {"batches": [{"id": row.id, "status": row.status, "custom_ids": row.custom_ids} for row in found]}
+
+
 ROUTES: dict[tuple[str, str], Control] = {
     ("POST", "/_control/script"): add_script,
     ("GET", "/_control/requests"): requests,
     ("POST", "/_control/reset"): reset,
     ("POST", "/_control/release"): release,
     ("POST", "/_control/settings"): change_settings,
+    ("POST", "/_control/end_batch"): finish_batch,
+    ("GET", "/_control/batches"): batches,
     ("GET", "/_control/cpu"): cpu,
 }
 
@@ -84,5 +105,5 @@ async def handle(world: World, request: Request, reply: Reply) -> None:
     try:
         body = json.loads(request.body) if request.body else {}
         await reply.json(200, await control(world, request, body))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
         await reply.json(400, {"detail": f"{type(error).__name__}: {error}"})

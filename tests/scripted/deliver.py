@@ -73,6 +73,12 @@ class Delivery:
             return False
         return True
 
+    async def lose(self) -> None:
+        """Give no answer to a request that was carried out: hang up, or let the client wait."""
+        if self.answer.hang:
+            await self.until_gone()
+        self.cut()
+
     async def fail(self) -> None:
         kind = self.answer.fault
         if kind == "invalid_json":
@@ -89,7 +95,7 @@ class Delivery:
         self.reply.start(answer.status, answer.content_type or content_type, answer.headers)
         size = answer.pace or max(len(body), 1)
         for start in range(0, len(body), size):
-            if self.reply.gone or answer.cut_at_byte is not None and start >= answer.cut_at_byte:
+            if self.reply.gone or (answer.cut_at_byte is not None and start >= answer.cut_at_byte):
                 self.cut()
                 return
             await self.reply.chunk(body[start : start + size])
@@ -160,7 +166,7 @@ class Delivery:
     async def wait_at(self, place: int, *, last: bool = False) -> None:
         """Wait at the answer's gate when it stands before this event."""
         name = self.answer.hold
-        if not name or not last and place != self.answer.hold_at:
+        if not name or (not last and place != self.answer.hold_at):
             return
         self.holds.waiting.add(name)
         self.log.touch()

@@ -53,7 +53,7 @@ class Exchange:
         answer = self.world.script.take_route(self.request.method, self.request.path) or Answer()
         if answer.lost:
             act()
-            self.delivery(answer).cut()
+            await self.delivery(answer).lose()
             return
         if await self.delivery(answer).before(stream=False):
             body = act()

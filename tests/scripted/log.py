@@ -19,7 +19,7 @@ class Received:
     """One request. ``refusal`` is the reason of a strict refusal, "" for an accepted one.
 
     ``outcome``: open, finished, cut (by the script), gone (the client hung up before the end).
-    ``events`` counts the stream events written. ``at`` is seconds on the monotonic clock.
+    ``items``: the refused requests of a batch, each with its reason. ``events`` counts the stream events written. ``at`` is seconds on the monotonic clock.
     """
 
     number: int
@@ -32,6 +32,7 @@ class Received:
     size: int = 0
     status: int = 0
     refusal: str = ""
+    items: list[str] = field(default_factory=list)
     outcome: str = "open"
     events: int = 0
 

@@ -6,6 +6,7 @@ import asyncio
 import random
 from dataclasses import dataclass, field
 
+from tests.scripted.batch_rows import Batch, StoredFile
 from tests.scripted.deliver import Holds
 from tests.scripted.log import Log
 from tests.scripted.script import Script
@@ -47,6 +48,9 @@ class World:
     holds: Holds = field(default_factory=Holds)
     chance: random.Random = field(default_factory=lambda: random.Random(7))
     connections: set[asyncio.Task[None]] = field(default_factory=set)
+    message_batches: dict[str, Batch] = field(default_factory=dict)
+    batches: dict[str, Batch] = field(default_factory=dict)
+    files: dict[str, StoredFile] = field(default_factory=dict)
     busy: set[asyncio.Task[None]] = field(default_factory=set)
 
     def reset(self) -> None:
@@ -57,4 +61,5 @@ class World:
         self.log.clear()
         self.settings = Settings()
         self.holds = Holds()
+        self.message_batches, self.batches, self.files = {}, {}, {}
         self.chance = random.Random(7)
