@@ -10,14 +10,14 @@ from typing import Any
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "lettaweb.settings")
 
-from django.core.asgi import get_asgi_application  # noqa: E402
+from django.core.asgi import get_asgi_application
 
 pages = get_asgi_application()
 
 from channels.routing import URLRouter  # noqa: E402
+from django.conf import settings  # noqa: E402
 
 from agents.policies.guard import own_origin, visit_of_scope  # noqa: E402
-from django.conf import settings  # noqa: E402
 from lettaweb import checks, lifespan  # noqa: E402
 from lettaweb.sockets import guarded, refuse  # noqa: E402
 
@@ -79,7 +79,7 @@ async def application(scope: Any, receive: Receive, send: Send) -> None:
         if is_raw(scope):
             await raw(scope, receive, _with_cors(scope, send))
         else:
-            await pages(scope, receive, send)  # type: ignore[arg-type]
+            await pages(scope, receive, send)
     elif scope["type"] == "websocket":
         await sockets(scope, receive, send)
     elif scope["type"] == "lifespan":

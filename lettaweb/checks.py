@@ -83,7 +83,7 @@ def check_data_dir(**_kwargs: Any) -> Checks:
 @register()
 def check_lease(**_kwargs: Any) -> Checks:
     wait = settings.DATABASES["default"].get("OPTIONS", {}).get("timeout", 0)
-    if settings.LETTAWEB_LEASE_SECONDS > max(wait, 3):
+    if max(wait, 3) < settings.LETTAWEB_LEASE_SECONDS:
         return []
     hint = "A process must be able to wait for the database once without losing its runs."
     return [Error("LETTAWEB_LEASE_SECONDS is too short.", hint=hint, id="lettaweb.E009")]

@@ -93,7 +93,7 @@ def _by(app: str, model: str, field: str) -> Samples:
 
 def _metric(name: str, help_text: str, samples: Samples) -> list[str]:
     kind = "counter" if name.endswith("_total") else "gauge"
-    values = [f"{name}{{{labels}}} {value:g}" if labels else f"{name} {value:.15g}" for labels, value in samples.items()]
+    values = [f"{name}{f'{{{labels}}}' if labels else ''} {value:.15g}" for labels, value in samples.items()]
     return [f"# HELP {name} {help_text}", f"# TYPE {name} {kind}", *values]
 
 

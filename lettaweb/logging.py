@@ -83,12 +83,16 @@ def logging_config(*, level: str, form: str) -> dict[str, Any]:
 
 
 def _ending(form: str) -> list[Any]:
-    if form == "console":
-        return [redact, structlog.dev.ConsoleRenderer(colors=False)]
-    return [structlog.processors.format_exc_info, redact, structlog.processors.JSONRenderer(ensure_ascii=False)]
+    # Plain tracebacks: a pretty one prints local variables, and with them whatever secret they hold.
+    last = (
+        structlog.dev.ConsoleRenderer(colors=False)
+        if form == "console"
+        else structlog.processors.JSONRenderer(ensure_ascii=False)
+    )
+    return [structlog.processors.format_exc_info, redact, last]
 
 
 def _quiet(level: str) -> dict[str, str]:
     """Loggers that say too much at the chosen level."""
-    noisy = ("django.request", "django.channels.server", "daphne", "httpx", "httpx2", "httpcore", "axes", "asyncio")
-    return dict.fromkeys(noisy, level if level == "DEBUG" else "WARNING") | {"django_q": level}
+    noisy = ("django", "django-q", "daphne", "httpx", "httpx2", "httpcore", "axes", "asyncio", "psycopg")
+    return dict.fromkeys(noisy, level if level == "DEBUG" else "WARNING")

@@ -24,9 +24,7 @@ class StrictJSONParser(BaseParser):
 
     media_type = "application/json"
 
-    def parse(
-        self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
-    ) -> Any:
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None) -> Any:
         data = stream.read(settings.LETTAWEB_MAX_BODY + 1)
         if len(data) > settings.LETTAWEB_MAX_BODY:
             raise too_large()

@@ -130,7 +130,7 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 STATIC_URL = "/static/"
-STATIC_ROOT = BASE_DIR / "staticfiles"
+STATIC_ROOT: str | None = env.str("LETTAWEB_STATIC_ROOT", default="") or None  # for collectstatic only
 STATICFILES_DIRS = [BASE_DIR / "lettaweb" / "static"]
 WHITENOISE_USE_FINDERS = True  # no collectstatic step between a checkout and a running server
 WHITENOISE_AUTOREFRESH = DEBUG
@@ -154,9 +154,7 @@ LETTAWEB_DB_THREADS: int = env.int("LETTAWEB_DB_THREADS", default=4)  # of the e
 
 
 def _database() -> dict[str, Any]:
-    database: dict[str, Any] = env.db_url(
-        "DATABASE_URL", default=f"sqlite:///{LETTAWEB_DATA_DIR / 'lettaweb.sqlite3'}"
-    )
+    database: dict[str, Any] = env.db_url("DATABASE_URL", default=f"sqlite:///{LETTAWEB_DATA_DIR / 'lettaweb.sqlite3'}")
     # 0: every request's thread closes its connection; the executor's threads keep theirs (lettaweb.lib.db).
     database.update(CONN_MAX_AGE=0, CONN_HEALTH_CHECKS=True, ATOMIC_REQUESTS=False)
     if database["ENGINE"] == "django.db.backends.sqlite3":

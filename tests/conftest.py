@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lettaweb.lib.db import close_pools
-from tests.scripted.server import ScriptedProvider
+from tests.scripted.provider import ScriptedProvider
 from tests.servers import ServerProcess, start_server
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -39,9 +39,7 @@ def server(make_server: MakeServer) -> ServerProcess:
 
 
 @pytest.fixture(scope="session")
-def make_server(
-    tmp_path_factory: pytest.TempPathFactory, scripted_server: ScriptedProvider
-) -> Iterator[MakeServer]:
+def make_server(tmp_path_factory: pytest.TempPathFactory, scripted_server: ScriptedProvider) -> Iterator[MakeServer]:
     """``make_server(command="serve"|"web", data_dir=…, **environment)`` starts one more, ended with the session.
 
     It talks to the scripted provider unless ``environment`` says otherwise.

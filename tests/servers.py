@@ -129,7 +129,8 @@ def start_server(
     data_dir: Path, *, command: str = "serve", environment: Mapping[str, str] = {}, arguments: tuple[str, ...] = ()
 ) -> ServerProcess:
     """A started, healthy server. ``environment`` comes on top of what tests want."""
-    made = ServerProcess(data_dir, command, {**clean_environment(), **base(data_dir), **environment}, arguments=arguments)
+    variables = {**clean_environment(), **base(data_dir), **environment}
+    made = ServerProcess(data_dir, command, variables, arguments=arguments)
     if command != "serve":
         made.manage("migrate", "--verbosity", "0")
     made.start()

@@ -6,6 +6,7 @@ from django.apps import apps
 from django.conf import settings
 from django.contrib.auth.models import Group, Permission, User
 from django.contrib.contenttypes.models import ContentType
+from django.utils.module_loading import import_string
 
 from agents.policies.rights import LABELS, ROLES, grants
 
@@ -59,7 +60,17 @@ def _ensure_schedules() -> None:
     names = dict(SCHEDULES)
     names.update(getattr(settings, "LETTAWEB_SCHEDULES", {}))
     for function, name in names.items():
+        if not _importable(function):
+            continue
         Schedule.objects.get_or_create(
             func=function,
             defaults={"name": name, "schedule_type": Schedule.MINUTES, "minutes": 1, "repeats": -1},
         )
+
+
+def _importable(function: str) -> bool:
+    try:
+        import_string(function)
+    except ImportError:
+        return False
+    return True

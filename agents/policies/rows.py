@@ -34,12 +34,13 @@ def named_agent(wire: str) -> Agent:
 
 
 def run(wire: str) -> Run:
-    rows = Run.objects.select_related("conversation")
+    rows = Run.objects.select_related("agent", "conversation__agent")
     return _known(rows.filter(uuid=ids.parse("run", wire)).first(), "Run", wire)
 
 
 def step(wire: str) -> Step:
-    return _known(Step.objects.filter(uuid=ids.parse("step", wire)).first(), "Step", wire)
+    rows = Step.objects.select_related("run", "agent")
+    return _known(rows.filter(uuid=ids.parse("step", wire)).first(), "Step", wire)
 
 
 def conversation(wire: str, agent_id: str = "") -> Conversation:

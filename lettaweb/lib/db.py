@@ -110,7 +110,7 @@ def _check_connections() -> None:
         wrapper.close_at = None  # the age limit is for the threads of requests
         wrapper.close_if_unusable_or_obsolete()
         if fresh:
-            wrapper.health_check_done = True
+            wrapper.health_check_done = True  # type: ignore[attr-defined]
 
 
 def _close_threads(pool: ThreadPoolExecutor) -> None:

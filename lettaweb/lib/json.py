@@ -111,9 +111,7 @@ def _constant(name: str) -> Any:
     raise BadJson(f"{name} is not valid JSON")
 
 
-_DECODER = json.JSONDecoder(
-    object_pairs_hook=_pairs, parse_int=_integer, parse_float=_number, parse_constant=_constant
-)
+_DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_int=_integer, parse_float=_number, parse_constant=_constant)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 

@@ -22,7 +22,6 @@ from twisted.internet.endpoints import serverFromString
 from twisted.logger import globalLogBeginner
 
 from lettaweb import lifespan
-from lettaweb.lib import drain
 from lettaweb.server.protocol import CappedFactory, notice_dead_peers
 
 reactor: Any = _reactor
@@ -36,6 +35,9 @@ _LOOK = 0.05
 
 class WebServer(Server):
     """Daphne's server; ``run`` returns after an orderly end."""
+
+    exit_code = 0
+    _ending: asyncio.Task[None] | None = None
 
     def run(self) -> None:
         self.connections: dict[Any, dict[str, Any]] = {}
@@ -56,9 +58,7 @@ class WebServer(Server):
         reactor.run(installSignalHandlers=False)
 
     def _begin(self) -> None:
-        self.exit_code = 0
-        self._ending: asyncio.Task[None] | None = None
-        loop = asyncio.get_running_loop()
+        loop = reactor._asyncioEventloop
         for name in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(name, self.end)
         self._starting = loop.create_task(self._start())
@@ -85,7 +85,6 @@ class WebServer(Server):
         log.info("stopping", seconds=settings.LETTAWEB_DRAIN_SECONDS)
         try:
             await lifespan.stop()
-            await self._let_finish(GOODBYE)
             for port in self.listeners:
                 port.stopListening()
             await self._close_all()
@@ -95,17 +94,13 @@ class WebServer(Server):
             log.info("stopped")
             reactor.stop()
 
-    async def _let_finish(self, seconds: float) -> None:
-        deadline = time.monotonic() + seconds
-        while self._working() and time.monotonic() < deadline:
-            await asyncio.sleep(_LOOK)
-
     async def _close_all(self) -> None:
-        working = self._working()
-        for application in working:
+        if working := self._working():
+            await asyncio.wait(working, timeout=GOODBYE)
+        for application in self._working():
             application.cancel()
-        if working:
-            await asyncio.wait(working, timeout=2)
+        if working := self._working():
+            await asyncio.wait(working, timeout=GOODBYE)
         for protocol in list(self.connections):
             _abort(protocol)
         await asyncio.sleep(0)

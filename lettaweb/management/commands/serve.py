@@ -33,9 +33,7 @@ class Command(BaseCommand):
             if demo and find_spec("agents.actions.demo"):
                 import_module("agents.actions.demo").load()
             connections.close_all()  # nothing open is handed to the children
-            supervisor = Supervisor(
-                _children(), is_ready=_healthy, ready=lambda: self.stdout.write(_block(password))
-            )
+            supervisor = Supervisor(_children(), is_ready=_healthy, ready=lambda: self.stdout.write(_block(password)))
             code = supervisor.run()
         sys.exit(code)
 
@@ -48,8 +46,8 @@ def _children() -> list[Child]:
 
 
 def _url() -> str:
-    anywhere = settings.LETTAWEB_HOST in ("0.0.0.0", "::", "")
-    host = "127.0.0.1" if anywhere else settings.LETTAWEB_HOST
+    every_address = settings.LETTAWEB_HOST in ("0.0.0.0", "::", "")  # noqa: S104
+    host = "127.0.0.1" if every_address else settings.LETTAWEB_HOST
     return f"http://{f'[{host}]' if ':' in host else host}:{settings.LETTAWEB_PORT}"
 
 
