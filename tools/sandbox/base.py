@@ -53,3 +53,16 @@ class SandboxOutcome:
 
 class SandboxUnavailable(Exception):
     """No tier of the sandbox that the settings allow works on this machine; the text names the fix."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """How well this machine shuts tools in: 3 full, 2 Landlock and seccomp only, 0 not at all.
+
+    ``name`` is full, landlock, unsafe or none; ``why`` says why it is not more, ``missing`` what tools do without.
+    """
+
+    number: int
+    name: str
+    why: str = ""
+    missing: tuple[str, ...] = ()

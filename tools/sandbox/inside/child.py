@@ -1,0 +1,155 @@
+"""One call, in its own process: shuts itself in, step by step, and only then compiles and runs the tool's source.
+
+A failure of any step ends the process before the source is looked at.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import resource
+import socket
+import struct
+import sys
+import types
+from typing import Any
+
+from . import invoke, landlock, linux, message, rootfs, seccomp
+
+REQUEST_FD, RESULT_FD = 62, 63  # out of the way of a tool that closes or writes to low numbers
+PROXY_PORT = 3128
+SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
+NICER = 5
+
+
+def prepare(plan: dict[str, Any]) -> None:
+    """Do what does not depend on the call: namespaces, own /tmp and /proc, own user namespace. Tier 3 only."""
+    linux.prctl(linux.PR_SET_PDEATHSIG, 9)
+    if plan["tier"] < 3:
+        return
+    linux.unshare(linux.CLONE_NEWNS | linux.CLONE_NEWIPC)
+    rootfs.mount_own(plan["limits"])
+    rootfs.raise_oom_score()
+    _own_user_namespace()
+
+
+def _own_user_namespace() -> None:
+    """The same user in a namespace of its own, so that its processes are counted apart."""
+    user, group = os.getuid(), os.getgid()
+    linux.unshare(linux.CLONE_NEWUSER)
+    map_self(user, group)
+
+
+def map_self(user: int, group: int) -> None:
+    """Map one user and one group of the parent namespace to themselves."""
+    write_proc("/proc/self/setgroups", "deny")
+    write_proc("/proc/self/uid_map", f"{user} {user} 1")
+    write_proc("/proc/self/gid_map", f"{group} {group} 1")
+
+
+def write_proc(path: str, text: str) -> None:
+    """Write one value to the kernel."""
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text)
+
+
+def run(plan: dict[str, Any], header: dict[str, Any], descriptors: list[int]) -> None:
+    """Lock the process down and run the call of ``header``: its descriptors are request, results, outputs, channel."""
+    network = bool(header["network"])
+    if network:
+        _open_network(descriptors.pop())
+    _place(descriptors)
+    request = _read_request()
+    _replace_environment(request["environment"])
+    _set_limits(header["limits"], threads=plan["tier"] >= 3)
+    _lock(plan, header, network=network)
+    _forget_ourselves(plan, header["environment"])
+    invoke.run(request, result=RESULT_FD, limits=header["limits"])
+
+
+def _open_network(channel: int) -> None:
+    """A network namespace of the call's own, where only the server listens: at the proxy's port."""
+    linux.unshare(linux.CLONE_NEWNET)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        request = struct.pack("16sH14x", b"lo", 0)
+        flags = struct.unpack("16sH14x", fcntl.ioctl(control, SIOCGIFFLAGS, request))[1]
+        fcntl.ioctl(control, SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", flags | IFF_UP))
+    with socket.create_server(("127.0.0.1", PROXY_PORT)) as server, socket.socket(fileno=channel) as answer:
+        message.send(answer, {"listening": PROXY_PORT}, [server.fileno()])
+
+
+def _place(descriptors: list[int]) -> None:
+    """Put the call's descriptors where they belong and close everything else."""
+    request, result, stdout, stderr = (fcntl.fcntl(item, fcntl.F_DUPFD, RESULT_FD + 1) for item in descriptors)
+    os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
+    for source, target in ((stdout, 1), (stderr, 2), (request, REQUEST_FD), (result, RESULT_FD)):
+        os.dup2(source, target, inheritable=target < 3)
+    os.closerange(3, REQUEST_FD)
+    linux.close_from(RESULT_FD + 1)
+
+
+def _read_request() -> dict[str, Any]:
+    with open(REQUEST_FD, "rb") as file:
+        request: dict[str, Any] = json.loads(file.read())
+    return request
+
+
+def _replace_environment(environment: dict[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(environment)
+
+
+def _set_limits(limits: dict[str, int], *, threads: bool) -> None:
+    """Soft and hard alike: nothing is left to raise. Memory counts from what Python itself needs."""
+    used = _pages("VmSize") * 1024
+    data = _pages("VmData") * 1024
+    wanted = {
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_FSIZE: limits["file"],
+        resource.RLIMIT_NOFILE: limits["descriptors"],
+        resource.RLIMIT_MEMLOCK: 0,
+        resource.RLIMIT_MSGQUEUE: 0,
+        resource.RLIMIT_SIGPENDING: limits["descriptors"],
+        resource.RLIMIT_DATA: data + limits["memory"],
+        resource.RLIMIT_AS: used + limits["memory"] + limits["reserve"],
+    }
+    if threads:
+        wanted[resource.RLIMIT_NPROC] = limits["threads"]
+    for kind, value in wanted.items():
+        resource.setrlimit(kind, (value, value))
+
+
+def _pages(name: str) -> int:
+    """Return a size in KiB from /proc/self/status, 0 where there is none."""
+    try:
+        with open("/proc/self/status", encoding="ascii", errors="replace") as file:
+            return next((int(line.split()[1]) for line in file if line.startswith(f"{name}:")), 0)
+    except OSError:
+        return 0
+
+
+def _lock(plan: dict[str, Any], header: dict[str, Any], *, network: bool) -> None:
+    """The steps that cannot be taken back; the order matters: each needs what the next one takes away."""
+    os.nice(NICER)
+    own = plan["tier"] >= 3
+    linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
+    linux.drop_capabilities()
+    linux.prctl(linux.PR_SET_DUMPABLE, 0)
+    linux.prctl(linux.PR_SET_PDEATHSIG, 9)
+    if landlock.version() and "landlock" not in plan["without"]:
+        rootfs.restrict(plan, header["environment"], own_files=own, port=PROXY_PORT if network else 0)
+    if "seccomp" not in plan["without"]:
+        seccomp.apply(seccomp.program(network=network, subprocesses=plan["subprocesses"], private_files=own))
+
+
+def _forget_ourselves(plan: dict[str, Any], environment: str) -> None:
+    """Leave the tool a Python that knows nothing of this package."""
+    package = (__package__ or "").partition(".")[0]
+    for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
+        del sys.modules[name]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    sys.argv = ["tool"]
+    sys.path.extend(plan["packages"][:1])
+    if environment:
+        sys.path.insert(0, environment)
