@@ -46,7 +46,7 @@ def moment_of(text: str, name: str) -> datetime:
     except ValueError:
         found = day = None
     if found is None and day is not None:
-        found = datetime(day.year, day.month, day.day)
+        found = datetime(day.year, day.month, day.day, tzinfo=UTC)
     if found is None:
         raise Problem(422, f"{name}: expected a date or a time in ISO 8601")
     return found if found.tzinfo else found.replace(tzinfo=UTC)

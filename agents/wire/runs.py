@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
+from itertools import islice
 
+from agents.events import Event, page
 from agents.models import Run, Step, ToolCall
 from agents.wire.messages import Wire
-from lettaweb.lib.ids import wire_id
 from tools.wire import SYSTEM_USER, moment
 
 NANOSECONDS = 1_000_000_000
@@ -85,10 +85,18 @@ def run_metrics(run: Run) -> Wire:
     }
 
 
-def trace_entries(run: Run, events: Iterable[tuple[int, list[Any]]]) -> list[Wire]:
-    """The log of a run, one entry per event: its number, its kind and what it holds."""
-    run_id = wire_id("run", run.uuid)
-    return [{"run_id": run_id, "seq_id": seq, "type": event[0], "data": event[1:]} for seq, event in events]
+def run_trace(run: Run, limit: int) -> list[Wire]:
+    """The first ``limit`` events of a run's log: the number, the kind and what it holds of each."""
+    numbered = islice(_events(run.pk), limit)
+    return [{"run_id": run.wire_id, "seq_id": seq, "type": event[0], "data": event[1:]} for seq, event in numbered]
+
+
+def _events(run_pk: int) -> Iterator[tuple[int, Event]]:
+    after = 0
+    while batches := page(run_pk, after):
+        for batch in batches:
+            yield from enumerate(batch.events, batch.first)
+        after = batches[-1].last
 
 
 def nanoseconds(at: datetime) -> int:

@@ -73,9 +73,9 @@ def shown(rows: QuerySet[M], page: Page, cursors: QuerySet[M] | None = None) -> 
     if page.order_by != "created_at":
         return _shown_by_column(rows, page, _everywhere(rows) if cursors is None else cursors)
     if after := _position(rows, page.after):
-        rows = rows.filter(**_beyond("id", after, page.descending))
+        rows = rows.filter(_beyond("id", after, page.descending))
     if before := _position(rows, page.before):
-        rows = rows.filter(**_beyond("id", before, not page.descending))
+        rows = rows.filter(_beyond("id", before, not page.descending))
     return _take(rows, page)
 
 
@@ -142,8 +142,8 @@ def _take(rows: QuerySet[M], page: Page) -> list[M]:
     return list(rows.order_by("-id" if page.descending else "id")[: page.limit]) if page.limit else []
 
 
-def _beyond(column: str, value: object, descending: bool) -> dict[str, object]:
-    return {f"{column}__{'lt' if descending else 'gt'}": value}
+def _beyond(column: str, value: object, descending: bool) -> Q:
+    return Q(**{f"{column}__{'lt' if descending else 'gt'}": value})
 
 
 def _position(rows: QuerySet[M], cursor: str) -> int | None:
@@ -163,42 +163,51 @@ def _cursor(rows: QuerySet[M], cursor: str, *columns: str) -> tuple[Any, ...] | 
     return rows.filter(uuid=uuid).values_list(*columns).first()
 
 
+@dataclass(frozen=True, slots=True)
+class _Edge:
+    """A cursor's place in an order by a column: its value there, its ``id``, and which way to look from it."""
+
+    column: str
+    value: object
+    row: int
+    descending: bool
+
+    def beyond(self, rows: QuerySet[M]) -> QuerySet[M]:
+        """The rows with a value that come beyond (value, row)."""
+        # The first condition repeats the bound of the second: an index can seek that one.
+        reach = {f"{self.column}__{'lte' if self.descending else 'gte'}": self.value}
+        strictly = _beyond(self.column, self.value, self.descending) | _beyond("id", self.row, self.descending)
+        return rows.filter(strictly, **reach)
+
+    def beyond_empty(self, rows: QuerySet[M]) -> QuerySet[M]:
+        """The rows without a value that come beyond a row without one."""
+        return rows.filter(_beyond("id", self.row, self.descending))
+
+
 def _shown_by_column(rows: QuerySet[M], page: Page, cursors: QuerySet[M]) -> list[M]:
     """Rows with a value by (column, id), then those without by id: two seeks instead of one sort."""
     valued = rows.filter(**{f"{page.order_by}__isnull": False})
     empty = rows.filter(**{f"{page.order_by}__isnull": True})
-    if after := _cursor(cursors, page.after, page.order_by, "id"):
-        valued, empty = _past(valued, empty, page.order_by, after, page.descending)
-    if before := _cursor(cursors, page.before, page.order_by, "id"):
-        valued, empty = _up_to(valued, empty, page.order_by, before, page.descending)
+    if found := _cursor(cursors, page.after, page.order_by, "id"):
+        edge = _Edge(page.order_by, *found, page.descending)
+        if edge.value is None:
+            valued, empty = valued.none(), edge.beyond_empty(empty)
+        else:
+            valued = edge.beyond(valued)
+    if found := _cursor(cursors, page.before, page.order_by, "id"):
+        edge = _Edge(page.order_by, *found, not page.descending)
+        if edge.value is None:
+            empty = edge.beyond_empty(empty)
+        else:
+            valued, empty = edge.beyond(valued), empty.none()
+    return _take_both(valued, empty, page)
+
+
+def _take_both(valued: QuerySet[M], empty: QuerySet[M], page: Page) -> list[M]:
+    if not page.limit:
+        return []
     sign = "-" if page.descending else ""
-    found = list(valued.order_by(f"{sign}{page.order_by}", f"{sign}id")[: page.limit]) if page.limit else []
+    found = list(valued.order_by(f"{sign}{page.order_by}", f"{sign}id")[: page.limit])
     if len(found) < page.limit:
         found += empty.order_by(f"{sign}id")[: page.limit - len(found)]
     return found
-
-
-def _past(
-    valued: QuerySet[M], empty: QuerySet[M], column: str, cursor: tuple[Any, ...], descending: bool
-) -> tuple[QuerySet[M], QuerySet[M]]:
-    value, row = cursor
-    if value is None:
-        return valued.none(), empty.filter(**_beyond("id", row, descending))
-    return valued.filter(_strictly(column, value, row, descending)), empty
-
-
-def _up_to(
-    valued: QuerySet[M], empty: QuerySet[M], column: str, cursor: tuple[Any, ...], descending: bool
-) -> tuple[QuerySet[M], QuerySet[M]]:
-    value, row = cursor
-    if value is None:
-        return valued, empty.filter(**_beyond("id", row, not descending))
-    return valued.filter(_strictly(column, value, row, not descending)), empty.none()
-
-
-def _strictly(column: str, value: object, row: int, descending: bool) -> Q:
-    """(column, id) beyond (value, row). The first condition repeats the second's bound: an index can seek it."""
-    reach = "lte" if descending else "gte"
-    return Q(**{f"{column}__{reach}": value}) & (
-        Q(**_beyond(column, value, descending)) | Q(**_beyond("id", row, descending))
-    )

@@ -1,0 +1,61 @@
+"""Cancel what runs or waits: which conversations are meant, and what became of their runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.db.models import Q
+
+from agents.models import Agent, Conversation, Run, ToolCall
+from agents.models.run import ACTIVE
+from agents.models.toolcall import WAITING
+from lettaweb.lib import ids
+from lettaweb.lib.problems import Problem
+
+Outcomes = dict[str, str]
+
+
+def cancel_runs(owner: Agent, run_ids: Sequence[str] | None, actor: Any) -> Outcomes:
+    """Cancel the runs ``run_ids`` of ``owner``, or all that is open of it when none are named.
+
+    A run that is over and waits for nobody is left out of the answer. Raises a :class:`Problem` 404 for
+    a run that is not the agent's.
+    """
+    open_ = _open_runs(Q(agent=owner))
+    if run_ids:
+        named = [_named(owner, wire) for wire in run_ids]
+        open_ = [run for run in open_ if run.pk in named]
+    conversations = Conversation.objects.filter(pk__in={run.conversation_id for run in open_})
+    return cancel_all(conversations.select_related("agent"), actor)
+
+
+def cancel_all(conversations: Iterable[Conversation], actor: Any) -> Outcomes:
+    """Cancel what is open in each conversation: what became of every run, by wire id; empty when nothing was."""
+    from agents.actions.cancel import cancel_conversation
+
+    outcomes: Outcomes = {}
+    for conversation in conversations:
+        open_ = _open_runs(Q(conversation=conversation))
+        if open_:
+            cancel_conversation(conversation, actor)
+            outcomes |= _outcomes(open_)
+    return outcomes
+
+
+def _open_runs(which: Q) -> list[Run]:
+    """The runs that are active or whose calls wait for a person."""
+    waiting = ToolCall.objects.filter(which, state__in=WAITING).values("step__run")
+    return list(Run.objects.filter(which & (Q(status__in=ACTIVE) | Q(pk__in=waiting))).order_by("pk"))
+
+
+def _outcomes(runs: Sequence[Run]) -> Outcomes:
+    rows = Run.objects.filter(pk__in=[run.pk for run in runs]).order_by("pk").values_list("uuid", "status")
+    return {ids.wire_id("run", uuid): "cancelled" if status == "cancelled" else "failed" for uuid, status in rows}
+
+
+def _named(owner: Agent, wire: str) -> int:
+    found = Run.objects.filter(uuid=ids.parse("run", wire), agent=owner).values_list("pk", flat=True).first()
+    if found is None:
+        raise Problem(404, f"Run with ID {wire} not found")
+    return found
