@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import json
 
-from tests.scripted.server import start_server
+from tests.scripted.app import start_server
 from tests.scripted.world import World
 
 

@@ -71,8 +71,8 @@ def _tuple(pieces: Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 FaultKind = Literal[
-    "bad_request", "authentication", "billing", "no_credit", "permission", "not_found", "timeout", "conflict", "too_large",
-    "prompt_too_long", "rate_limit", "quota", "server", "bad_gateway", "gateway_timeout", "overloaded",
+    "bad_request", "authentication", "billing", "no_credit", "permission", "not_found", "timeout", "conflict",
+    "too_large", "prompt_too_long", "rate_limit", "quota", "server", "bad_gateway", "gateway_timeout", "overloaded",
     "invalid_json", "html", "empty_body",
 ]  # fmt: skip
 

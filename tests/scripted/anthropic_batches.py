@@ -45,7 +45,7 @@ async def create(exchange: Exchange) -> None:
 
 
 def check_create(body: Json, world: World) -> None:
-    """Refuse what the API refuses when a batch is created; the requests themselves are looked at later. Raises Refused."""
+    """Refuse what the API refuses when a batch is created; its requests are looked at later. Raises Refused."""
     expect(isinstance(body, dict), "Input should be a valid dictionary")
     for name in body:
         expect(name == "requests", f"{name}: Extra inputs are not permitted")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any
 
 from tests.scripted.checks import NAME, image_fault
@@ -39,7 +40,7 @@ def check_messages(body: Mapping[str, Json], model: AnthropicModel, *, alternate
     expect(messages[0]["role"] == "user", 'messages: first message must use the "user" role')
     turns = merged(messages)
     if alternate and len(turns) != len(messages):
-        role = next(one["role"] for one, two in zip(messages, messages[1:], strict=False) if one["role"] == two["role"])
+        role = next(one["role"] for one, two in pairwise(messages) if one["role"] == two["role"])
         refuse(
             f'messages: roles must alternate between "user" and "assistant", but found multiple "{role}" roles in a row'
         )
@@ -248,7 +249,7 @@ def thinks(body: Mapping[str, Json]) -> bool:
 
 
 def check_thinking_turn(turns: list[tuple[str, Blocks]], body: Mapping[str, Json]) -> None:
-    """The turn that a last tool result belongs to starts with thinking when thinking is on, and has none when it is off."""
+    """The turn that the last tool results belong to starts with thinking when it is on, and has none when it is off."""
     loop = last_loop(turns)
     if not loop:
         return
@@ -271,7 +272,7 @@ def check_thinking_turn(turns: list[tuple[str, Blocks]], body: Mapping[str, Json
 
 
 def last_loop(turns: list[tuple[str, Blocks]]) -> list[tuple[int, Blocks]]:
-    """The assistant messages of the tool loop that the last message answers, first one first; [] when it answers none."""
+    """(place, blocks) of the assistant messages of the tool loop that the last message answers; [] for none."""
     found: list[tuple[int, Blocks]] = []
     for place in range(len(turns) - 1, 0, -2):
         role, blocks = turns[place]

@@ -15,6 +15,7 @@ from tests.scripted.world import World
 Json = Any
 
 ERRORS = AnthropicErrors()
+EFFORTS = ("low", "medium", "high", "max", "xhigh")
 VERSIONS = ("2023-06-01", "2026-10-21")
 
 
@@ -126,9 +127,10 @@ def model_info(name: str) -> dict[str, Json]:
             "batch": yes, "citations": yes, "code_execution": no, "image_input": yes, "pdf_input": yes,
             "structured_outputs": yes if model.version >= (4, 5) else no,
             "context_management": {
-                "supported": False, "clear_thinking_20251015": no, "clear_tool_uses_20250919": no, "compact_20260112": no,
+                "supported": False, "clear_thinking_20251015": no,
+                "clear_tool_uses_20250919": no, "compact_20260112": no,
             },
-            "effort": {"supported": adaptive, **dict.fromkeys(("low", "medium", "high", "max", "xhigh"), yes if adaptive else no)},
+            "effort": {"supported": adaptive, **dict.fromkeys(EFFORTS, yes if adaptive else no)},
             "server_tools": {"supported": False, "code_execution": no, "web_search": no},
             "thinking": {
                 **thinks,

@@ -23,8 +23,7 @@ FAULTS: dict[str, tuple[int, str, str]] = {
     "billing": (402, "billing_error", "There is a problem with your billing."),
     "no_credit": (
         400, "invalid_request_error",
-        "Your credit balance is too low to access the Anthropic API. "
-        "Please go to Plans & Billing to upgrade or purchase credits.",
+        "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to purchase credits.",
     ),
     "permission": (403, "permission_error", "Your API key does not have permission to use the specified resource."),
     "not_found": (404, "not_found_error", "Not found"),

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.scripted.provider import ScriptedProvider
+from tests.scripted.server import ScriptedProvider
 
 
 @pytest.fixture(scope="session")

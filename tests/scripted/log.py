@@ -19,7 +19,8 @@ class Received:
     """One request. ``refusal`` is the reason of a strict refusal, "" for an accepted one.
 
     ``outcome``: open, finished, cut (by the script), gone (the client hung up before the end).
-    ``items``: the refused requests of a batch, each with its reason. ``events`` counts the stream events written. ``at`` is seconds on the monotonic clock.
+    ``items``: the refused requests of a batch, each with its reason.
+    ``events`` counts the stream events written. ``at`` is seconds on the monotonic clock.
     """
 
     number: int

@@ -31,7 +31,8 @@ class AnthropicModel:
 
 ANTHROPIC_LISTED = {
     "claude-opus-5-5": "2026-10-21", "claude-sonnet-5-5": "2026-10-20", "claude-haiku-5-5": "2026-10-19",
-    "claude-opus-4-8": "2026-06-10", "claude-opus-4-7": "2026-04-16", "claude-opus-4-6": "2026-02-04", "claude-sonnet-4-6": "2026-02-17",
+    "claude-opus-4-8": "2026-06-10", "claude-opus-4-7": "2026-04-16", "claude-opus-4-6": "2026-02-04",
+    "claude-sonnet-4-6": "2026-02-17",
     "claude-haiku-4-5-20251001": "2025-10-15", "claude-opus-4-5-20251101": "2025-11-24",
     "claude-sonnet-4-5-20250929": "2025-09-29", "claude-opus-4-1-20250805": "2025-08-05",
     "claude-opus-4-20250514": "2025-05-22", "claude-sonnet-4-20250514": "2025-05-22",

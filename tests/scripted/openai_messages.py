@@ -27,7 +27,7 @@ DATA_URL = re.compile(r"data:(image/[a-z+]+);base64,(.*)", re.DOTALL)
 
 
 def check_messages(body: Mapping[str, Json], *, compatible: bool) -> None:
-    """Refuse messages that the API refuses. ``compatible``: assistant messages may carry reasoning_content. Raises Refused."""
+    """Refuse messages that the API refuses. ``compatible``: reasoning_content is allowed. Raises Refused."""
     expect(
         "messages" in body,
         "Missing required parameter: 'messages'.",
@@ -107,7 +107,7 @@ def check_content(content: Json, role: str, where: str) -> None:
     expect(isinstance(content, str | list), kind, param=f"{where}.content", code="invalid_type")
     if isinstance(content, str):
         return
-    empty = f"Invalid '{where}.content': empty array. Expected an array with minimum length 1, but got an empty array instead."
+    empty = f"Invalid '{where}.content': empty array. Expected an array with minimum length 1."
     expect(content or role == "assistant", empty, param=f"{where}.content", code="empty_array")
     for place, part in enumerate(content):
         check_part(part, role, f"{where}.content[{place}]")
@@ -157,7 +157,7 @@ def check_call(call: Json, where: str) -> None:
     identifier = call.get("id")
     missing = f"Missing required parameter: '{where}.id'."
     expect(isinstance(identifier, str) and identifier, missing, param=f"{where}.id", code="missing_required_parameter")
-    long = f"Invalid '{where}.id': string too long. Expected a string with maximum length 40, but got one with length {len(identifier)}."
+    long = f"Invalid '{where}.id': string too long. Expected a maximum length of 40, but got {len(identifier)}."
     expect(len(identifier) <= 40, long, param=f"{where}.id", code="string_above_max_length")
     named = isinstance(function.get("name"), str) and FUNCTION_NAME.fullmatch(function["name"])
     pattern = f"Invalid '{where}.function.name': string does not match pattern. Expected '^[a-zA-Z0-9_-]+$'."

@@ -17,7 +17,8 @@ Json = Any
 
 FIELDS = {
     "messages", "model", "audio", "frequency_penalty", "function_call", "functions", "logit_bias", "logprobs",
-    "max_completion_tokens", "max_tokens", "metadata", "modalities", "moderation", "n", "parallel_tool_calls", "prediction",
+    "max_completion_tokens", "max_tokens", "metadata", "modalities", "moderation", "n", "parallel_tool_calls",
+    "prediction",
     "presence_penalty", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "reasoning_effort",
     "response_format", "safety_identifier", "seed", "service_tier", "stop", "store", "stream", "stream_options",
     "temperature", "tool_choice", "tools", "top_logprobs", "top_p", "user", "verbosity", "web_search_options",
@@ -79,7 +80,7 @@ def check_sampling(body: Mapping[str, Json], model: OpenAIModel) -> None:
         fits = isinstance(value, int | float) and low <= value <= high
         expect(fits, f"Invalid '{name}': expected a number from {low} to {high}.", param=name, code="invalid_value")
         if model.reasoning and not model.compatible and value != (1 if name in ("temperature", "top_p") else 0):
-            message = f"Unsupported value: '{name}' does not support {value} with this model. Only the default value is supported."
+            message = f"Unsupported value: '{name}' does not support {value} with this model, only its default."
             refuse(message, param=name, code="unsupported_value")
     effort = body.get("reasoning_effort")
     if effort is not None:
@@ -150,9 +151,9 @@ def check_tool(tool: Json, where: str) -> None:
 def check_function_name(name: Json, where: str) -> None:
     missing = f"Missing required parameter: '{where}'."
     expect(isinstance(name, str), missing, param=where, code="missing_required_parameter")
-    pattern = f"Invalid '{where}': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
+    pattern = f"Invalid '{where}': string does not match pattern '^[a-zA-Z0-9_-]+$'."
     expect(FUNCTION_NAME.fullmatch(name), pattern, param=where, code="invalid_value")
-    length = f"Invalid '{where}': string too long. Expected a string with maximum length 64, but got one with length {len(name)}."
+    length = f"Invalid '{where}': string too long. Expected a maximum length of 64, but got {len(name)}."
     expect(len(name) <= 64, length, param=where, code="string_above_max_length")
 
 

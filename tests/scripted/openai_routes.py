@@ -21,7 +21,7 @@ def check_headers(world: World, headers: dict[str, str]) -> None:
     """Refuse a missing or wrong key. Raises Refused."""
     scheme, _, key = headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not key:
-        message = "You didn't provide an API key. You need to provide your API key in an Authorization header using Bearer auth."
+        message = "You didn't provide an API key. Send it in an Authorization header using Bearer auth."
         raise Refused(message, status=401)
     if not key.startswith(world.settings.openai_key_prefix):
         raise Refused(f"Incorrect API key provided: {key[:7]}***.", status=401, code="invalid_api_key")

@@ -19,7 +19,7 @@ Json = Any
 FAULTS: dict[str, tuple[int, str, str | None, str]] = {
     "bad_request": (400, "invalid_request_error", None, "The request is invalid."),
     "authentication": (401, "invalid_request_error", "invalid_api_key", "Incorrect API key provided: sk-test."),
-    "billing": (402, "billing_error", "billing_not_active", "Your account is not active, please check your billing details."),
+    "billing": (402, "billing_error", "billing_not_active", "Your account is not active."),
     "no_credit": (
         429, "insufficient_quota", "insufficient_quota",
         "You exceeded your current quota, please check your plan and billing details.",
@@ -31,8 +31,7 @@ FAULTS: dict[str, tuple[int, str, str | None, str]] = {
     "too_large": (413, "invalid_request_error", None, "Request too large"),
     "prompt_too_long": (
         400, "invalid_request_error", "context_length_exceeded",
-        "This model's maximum context length is 128000 tokens. However, your messages resulted in 131072 tokens. "
-        "Please reduce the length of the messages.",
+        "This model's maximum context length is 128000 tokens. However, your messages resulted in 131072 tokens.",
     ),
     "rate_limit": (429, "requests", "rate_limit_exceeded", "Rate limit reached for requests."),
     "quota": (429, "insufficient_quota", "insufficient_quota", "You exceeded your current quota."),

@@ -40,7 +40,7 @@ class Route:
 
 @dataclass(slots=True)
 class Script:
-    """Entries are asked in the order of the longest marker, then of their arrival; then rules; then the default model."""
+    """Entries are asked longest marker first, then in their order; then rules; then the default model."""
 
     entries: list[Entry] = field(default_factory=list)
     routes: list[Route] = field(default_factory=list)
