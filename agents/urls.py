@@ -4,9 +4,36 @@ from __future__ import annotations
 
 from django.urls import re_path
 
-from agents.views import conversations, messages, models, runs, steps
+from agents.views import agent_tools, agents, blocks, conversations, messages, models, runs, steps, tags
+
+AGENT = r"^agents/(?P<agent_id>[^/]+)"
 
 urlpatterns = [
+    # agents
+    re_path(r"^agents/?$", agents.Agents.as_view()),
+    re_path(r"^agents/count/?$", agents.AgentCount.as_view()),
+    re_path(rf"{AGENT}/?$", agents.AgentDetail.as_view()),
+    re_path(rf"{AGENT}/context/?$", agents.AgentContext.as_view()),
+    re_path(rf"{AGENT}/recompile/?$", agents.AgentRecompile.as_view()),
+    re_path(rf"{AGENT}/system-prompt/recompile/?$", agents.AgentRecompile.as_view()),
+    re_path(rf"{AGENT}/reset-messages/?$", agents.AgentReset.as_view()),
+    # their tools
+    re_path(rf"{AGENT}/tools/?$", agent_tools.AgentTools.as_view()),
+    re_path(rf"{AGENT}/tools/attach/(?P<tool_id>[^/]+)/?$", agent_tools.AttachTool.as_view()),
+    re_path(rf"{AGENT}/tools/detach/(?P<tool_id>[^/]+)/?$", agent_tools.DetachTool.as_view()),
+    re_path(rf"{AGENT}/tools/approval/(?P<tool_name>[^/]+)/?$", agent_tools.ToolApproval.as_view()),
+    re_path(rf"{AGENT}/tools/(?P<tool_name>[^/]+)/run/?$", agent_tools.RunAgentTool.as_view()),
+    # memory; the label of a block may hold slashes, so it comes last
+    re_path(rf"{AGENT}/core-memory/?$", blocks.CoreMemory.as_view()),
+    re_path(rf"{AGENT}/core-memory/blocks/?$", blocks.CoreBlocks.as_view()),
+    re_path(rf"{AGENT}/core-memory/blocks/attach/(?P<block_id>[^/]+)/?$", blocks.AttachBlock.as_view()),
+    re_path(rf"{AGENT}/core-memory/blocks/detach/(?P<block_id>[^/]+)/?$", blocks.DetachBlock.as_view()),
+    re_path(rf"{AGENT}/core-memory/blocks/(?P<block_label>.+?)/?$", blocks.CoreBlock.as_view()),
+    re_path(r"^blocks/?$", blocks.Blocks.as_view()),
+    re_path(r"^blocks/count/?$", blocks.BlockCount.as_view()),
+    re_path(r"^blocks/(?P<block_id>[^/]+)/?$", blocks.BlockDetail.as_view()),
+    re_path(r"^blocks/(?P<block_id>[^/]+)/agents/?$", blocks.BlockAgents.as_view()),
+    re_path(r"^tags/?$", tags.Tags.as_view()),
     # what was said
     re_path(r"^agents/messages/search/?$", messages.SearchAgentMessages.as_view()),
     re_path(r"^agents/(?P<agent_id>[^/]+)/messages/?$", messages.AgentMessages.as_view()),

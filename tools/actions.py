@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
@@ -14,7 +13,6 @@ from tools import policies, registry, runner, schema
 from tools.models import Tool, ToolType
 
 DEFAULT_CHAR_LIMIT = 50_000  # of what a source that is not stored returns
-NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 FIELDS = (
     "description",
     "tags",
@@ -116,28 +114,42 @@ def described(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def schema_of(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The function schema (name, description, parameters) of a source or as it was sent."""
-    if given.get("source_type") == "typescript" and "json_schema" not in given:
+    """The function schema (name, description, parameters) of a source or as it was sent.
+
+    Raises a :class:`Problem` 400 whose text names what is wrong, 422 for a language without a schema.
+    """
+    sent = given.get("json_schema")
+    python = given.get("source_type", "python") == "python"
+    if sent is None and given.get("source_type") == "typescript":
         raise Problem(422, "TypeScript tools must come with their json_schema")
     try:
-        return schema.derive(
-            given["source_code"],
-            json_schema=given.get("json_schema"),
-            args_json_schema=given.get("args_json_schema"),
-            description=given.get("description"),
-        )
+        if sent is None:
+            return _derived(given, None)
+        derived = _derived({**given, "description": given.get("description") or "-"}, sent) if python else {}
+        completed = {"parameters": {"type": "object", "properties": {}, "required": []}, **sent}
+        completed["name"] = sent.get("name") or derived.get("name")
+        completed.setdefault("description", given.get("description", ""))
+        schema.check_json_schema(completed)
+        return completed
     except schema.SchemaError as error:
-        raise Problem(400, f"Failed to derive json schema: {error}") from None
+        raise Problem(400, str(error)) from None
 
 
 def checked_name(name: str) -> str:
-    """``name`` where model vendors take it and no built-in tool has it; a :class:`Problem` 400 else."""
-    if not NAME.fullmatch(name):
-        shown = name[:80]
-        raise Problem(400, f"Tool name '{shown}' is not valid: use 1 to 64 letters, digits, '_' or '-'")
+    """``name`` unless a built-in tool has it; a :class:`Problem` 400 then."""
     if registry.is_builtin(name):
         raise Problem(400, f"Tool name '{name}' belongs to a built-in tool")
     return name
+
+
+def _derived(given: Mapping[str, Any], sent: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The schema that the source has; with ``sent``, only proof that it defines the function meant there."""
+    arguments = given.get("args_json_schema") if sent is None else {"type": "object", "properties": {}}
+    name = None if sent is None else sent.get("name")
+    found = schema.derive(
+        given["source_code"], name=name, description=given.get("description"), args_json_schema=arguments
+    )
+    return found.json_schema
 
 
 def _changes(tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:

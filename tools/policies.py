@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from lettaweb.lib import ids
 from lettaweb.lib.problems import Problem
+from tools.models import Tool
 
 
 class Actor(Protocol):
@@ -28,3 +30,11 @@ def must_delete(actor: Actor) -> None:
     """A :class:`Problem` 403 unless ``actor`` may delete tools."""
     if not actor.has_perm("tools.delete_tool"):
         raise Problem(403, "You may not delete tools")
+
+
+def tool(wire: str) -> Tool:
+    """The tool of a wire id; a :class:`Problem` 422 for a malformed and 404 for an unknown one."""
+    found = Tool.objects.filter(uuid=ids.parse("tool", wire)).first()
+    if found is None:
+        raise Problem(404, f"Tool with ID {wire} not found")
+    return found

@@ -9,21 +9,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from lettaweb.lib import bodies, ids, paging
-from lettaweb.lib.problems import Problem
-from tools import actions, serializers
+from lettaweb.lib import bodies, paging
+from tools import actions, policies, serializers
 from tools.filters import matching, tools_of
 from tools.models import Tool
 from tools.runner import ToolResult
 from tools.wire import tool_state
-
-
-def get_tool(tool_id: str) -> Tool:
-    """The tool of a wire id; a :class:`Problem` 422 for a malformed and 404 for an unknown one."""
-    tool = Tool.objects.filter(uuid=ids.parse("tool", tool_id)).first()
-    if tool is None:
-        raise Problem(404, f"Tool with ID {tool_id} not found")
-    return tool
 
 
 class Tools(APIView):
@@ -51,15 +42,15 @@ class ToolDetail(APIView):
     """/v1/tools/{tool_id}"""
 
     def get(self, request: Request, tool_id: str) -> Response:
-        return Response(tool_state(get_tool(tool_id)))
+        return Response(tool_state(policies.tool(tool_id)))
 
     def patch(self, request: Request, tool_id: str) -> Response:
-        tool = get_tool(tool_id)
+        tool = policies.tool(tool_id)
         given = bodies.given(bodies.read(serializers.ToolUpdate, request))
         return Response(tool_state(actions.update_tool(request.user, tool, _metadata(given))))
 
     def delete(self, request: Request, tool_id: str) -> Response:
-        actions.delete_tool(request.user, get_tool(tool_id))
+        actions.delete_tool(request.user, policies.tool(tool_id))
         return Response(None)
 
 

@@ -1,0 +1,150 @@
+"""Which model an agent uses and how: every way to say it ends in one ``Agent.llm_config``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agents import providers
+from agents.wire.llm import DEFAULTS, config_of_settings, embedding_config_of, llm_config_state
+from lettaweb.lib.problems import Problem
+
+Given = Mapping[str, Any]
+Config = dict[str, Any]
+
+ANSWER_TOKENS = 16_384  # the longest answer asked for where the agent does not say
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """An agent's model: the columns model, llm_config, model_settings and response_format of its row."""
+
+    model: str
+    llm_config: Config
+    model_settings: Config
+    response_format: Any = None
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        return {
+            "model": self.model,
+            "llm_config": self.llm_config,
+            "model_settings": self.model_settings,
+            "response_format": self.response_format,
+        }
+
+
+def chosen_model(given: Given) -> Model:
+    """The model of a new agent. Raises a :class:`Problem` 400 or 404 where there is none."""
+    if given.get("llm_config"):
+        base = from_config(given["llm_config"])
+    elif given.get("model"):
+        base = from_handle(given["model"])
+    else:
+        raise Problem(400, "INVALID_ARGUMENT: Must specify either model or llm_config in request")
+    return _settled(base, given, sent={})
+
+
+def changed_model(old: Model, given: Given) -> Model:
+    """``old`` with what ``given`` says of model, llm_config, model_settings and their parts.
+
+    Values that only repeat what the wire shows as a default stay unset.
+    """
+    config = old.llm_config
+    if given.get("llm_config"):
+        config = from_config(_unlike_shown(given["llm_config"], old.llm_config))
+    if given.get("model") and given["model"] != old.model:
+        fresh = from_handle(given["model"])
+        kept = {name: value for name, value in config.items() if name in _OF_THE_AGENT}
+        config = {**fresh, **kept}
+    return _settled(config, given, sent=old.model_settings, shown=llm_config_state(config))
+
+
+def from_handle(handle: str) -> Config:
+    """The llm_config of ``provider/name``. Raises a :class:`Problem` 400 (malformed) or 404 (unknown provider)."""
+    provider, slash, name = handle.partition("/")
+    if not slash or not provider or not name.strip():
+        raise Problem(400, "INVALID_ARGUMENT: The model handle should be in the format provider/model-name")
+    info = providers.model_info(handle)
+    if info is None:
+        raise Problem(404, f"NOT_FOUND: Handle {handle} not found, must be one of {providers.handles()}")
+    return {
+        "model": name,
+        "model_endpoint_type": provider,
+        "provider_name": provider,
+        "provider_category": "base",
+        "handle": handle,
+        "context_window": info.context_window,
+        "max_tokens": min(info.max_output, ANSWER_TOKENS),
+        "parallel_tool_calls": False,
+    }
+
+
+def from_config(config: Given) -> Config:
+    """A sent llm_config, completed. Unknown keys are kept; nulls are not. A new ``model`` gives a new handle."""
+    sent = {name: value for name, value in config.items() if value is not None}
+    provider = str(sent.get("provider_name") or sent.get("model_endpoint_type") or "")
+    handle = str(sent.get("handle") or "")
+    if handle.partition("/")[2] != sent["model"]:
+        handle = f"{handle.partition('/')[0] or provider}/{sent['model']}"
+    return {**from_handle(handle), **sent, "handle": handle}
+
+
+def embedding_columns(given: Given) -> dict[str, Any]:
+    """The columns embedding and embedding_config that ``given`` asks for; never checked, nothing is embedded."""
+    config = given.get("embedding_config")
+    if config:
+        return {"embedding": config.get("handle") or given.get("embedding"), "embedding_config": dict(config)}
+    if given.get("embedding"):
+        handle = given["embedding"]
+        return {"embedding": handle, "embedding_config": embedding_config_of(handle, given.get("embedding_chunk_size"))}
+    return {}
+
+
+_OF_THE_AGENT = frozenset(
+    {"parallel_tool_calls", "response_format", "temperature", "enable_reasoner", "put_inner_thoughts_in_kwargs"}
+)
+"""What an agent keeps when it changes its model."""
+
+_TOP_LEVEL = {
+    "context_window_limit": "context_window",
+    "max_tokens": "max_tokens",
+    "max_reasoning_tokens": "max_reasoning_tokens",
+    "enable_reasoner": "enable_reasoner",
+    "reasoning": "enable_reasoner",
+    "parallel_tool_calls": "parallel_tool_calls",
+    "response_format": "response_format",
+}
+
+
+def _settled(config: Config, given: Given, *, sent: Given, shown: Given | None = None) -> Model:
+    """``config`` with model_settings and the top-level fields laid over it."""
+    settings = {name: value for name, value in (given.get("model_settings") or {}).items() if value is not None}
+    said = config_of_settings(settings)
+    said |= {to: given[name] for name, to in _TOP_LEVEL.items() if given.get(name) is not None}
+    for name, value in said.items():
+        if shown is None or name in config or shown.get(name) != value:
+            config = {**config, name: value}
+    return Model(str(config["handle"]), config, _unknown(sent, settings), config.get("response_format"))
+
+
+def _unknown(sent: Given, settings: Given) -> Config:
+    """What the client's model_settings hold beyond what llm_config says."""
+    said = {**sent, **settings}
+    known = {"max_output_tokens", "temperature", "parallel_tool_calls", "response_format", "strict"}
+    known |= {"thinking", "reasoning", "verbosity", "effort", "tool_call_parser"}
+    kept = {name: value for name, value in said.items() if name not in known}
+    if "reasoning" in said:
+        kept["reasoning"] = said["reasoning"]
+    return kept
+
+
+def _unlike_shown(sent: Given, stored: Given) -> Config:
+    """A sent llm_config without what was never set and only comes back as it was shown."""
+    shown = llm_config_state(stored)
+    return {
+        name: value
+        for name, value in sent.items()
+        if name in stored or name not in DEFAULTS or shown.get(name) != value or name == "model"
+    }
