@@ -44,6 +44,7 @@ class Waker:
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
         self.on_runs: Callable[[int], None] = lambda number: None
+        self.on_cancelled: Callable[[int], None] = lambda number: None
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -68,6 +69,8 @@ class Waker:
         hub.wake(number)
         if kind == "runs":
             self.on_runs(number)
+        elif kind == "cancelled":
+            self.on_cancelled(number)
 
     def need(self) -> None:
         """Somebody on the running loop follows a run that is executed elsewhere."""

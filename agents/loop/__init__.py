@@ -11,7 +11,7 @@ from django.db import transaction
 from agents.events import Fence
 from agents.loop.absorb import absorb, absorb_failure
 from agents.loop.compact import apply_summary
-from agents.loop.course import Course, Lost, open_calls, resume
+from agents.loop.course import Course, Lost, resume
 from agents.loop.orders import (
     Act,
     Advanced,
@@ -28,6 +28,7 @@ from agents.loop.orders import (
     Summarized,
 )
 from agents.loop.prepare import prepare
+from agents.loop.returns import open_calls
 from agents.loop.settle import settle, store_result
 
 __all__ = [

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agents.loop.course import Course, add_message, end, fail_open_step, head_of
+from agents.loop.course import EVERYONE, NOT_TOKENS, ONLY_TOKENS, Course, add_message
+from agents.loop.ending import end, fail_open_step
 from agents.loop.offer import Toolbox, toolbox
 from agents.loop.orders import Answered, AskFailed
 from agents.loop.propose import Proposal, proposals, store_calls
@@ -20,7 +21,7 @@ from agents.providers.base import (
     TextPart,
     Usage,
 )
-from agents.wire.messages import answer_messages
+from agents.wire.messages import answer_messages, head_of
 from lettaweb.lib.text import clean_text
 from tools import rules
 
@@ -67,7 +68,7 @@ def absorb(course: Course, answer: Answered) -> None:
         return
     row = _store(course, step, answer, [*said, *(read.part for read in made)])
     store_calls(course, box, row, made)
-    _show(course, row, answer, made)
+    _show(course, row, answer)
     if not made:
         _finish_text(course, box, response)
 
@@ -160,13 +161,18 @@ def _reason_so_far(response: ModelResponse, parts: Sequence[Mapping[str, Any]]) 
     return "max_tokens_exceeded" if response.stop == "max_tokens" else "end_turn"
 
 
-def _show(course: Course, row: Message, answer: Answered, made: Sequence[Proposal]) -> None:
+def _show(course: Course, row: Message, answer: Answered) -> None:
+    """Log the whole messages; readers of tokens are spared what the deltas said already."""
     streamed = {TYPES_OF_KIND[kind] for kind in answer.kinds if kind in TYPES_OF_KIND}
-    ungated = {read.call_id for read in made if not read.waits}
-    if ungated and ungated <= answer.streamed_calls:
-        streamed.add("tool_call_message")
+    unseen = [part for part in row.parts if part["type"] == "call" and part["id"] not in answer.streamed_calls]
     for message in answer_messages(head_of(row), row.parts):
-        course.say(["m", message, message["message_type"] in streamed])
+        if message["message_type"] == "tool_call_message" and answer.streamed_calls:
+            course.say(["m", message, NOT_TOKENS])
+            rest = [call for call in message["tool_calls"] if any(call["tool_call_id"] == p["id"] for p in unseen)]
+            if rest:
+                course.say(["m", {**message, "tool_call": rest[0], "tool_calls": rest}, ONLY_TOKENS])
+        else:
+            course.say(["m", message, NOT_TOKENS if message["message_type"] in streamed else EVERYONE])
 
 
 def _empty(course: Course, step: Step, response: ModelResponse) -> None:
@@ -212,6 +218,11 @@ def absorb_failure(course: Course, failed: AskFailed) -> None:
     """The model could not be asked: the run ends with the provider's error."""
     course.streamed = failed.streamed
     error = failed.error
+    if error.kind == "context_overflow" and not course.options.get("overflow") and not failed.streamed.written:
+        # The next look makes a summary first; without one this error comes again and ends the run.
+        course.options["overflow"] = True
+        course.run.save(update_fields=["options", "updated_at"])
+        return
     fail(course, error.kind, error.message, detail=error.detail)
 
 

@@ -8,32 +8,72 @@ from agents import context, providers
 from agents.loop.absorb import fail
 from agents.loop.course import Course, add_message
 from agents.loop.orders import Summarize, Summarized
-from agents.models import Message, MessageContext, MessageRole
+from agents.models import Message, MessageContext, MessageRole, ToolCall
 from agents.providers.base import ModelRequest
 
-FULL = 0.9  # of the window: what is left is for the answer's own estimate error
+MOST = 3  # compactions in one request
 
 
 def summary_order(
-    course: Course, request: ModelRequest, history: Sequence[context.HistoryMessage], *, trigger: str = "automatic"
+    course: Course, request: ModelRequest, history: Sequence[context.HistoryMessage]
 ) -> Summarize | None:
     """The summary that must be made before ``request`` can go out; None when it fits or nothing can be cut."""
-    from agents.loop.prepare import handle, window
+    size, used = window(course), context.estimate_tokens(request)
+    forced = course.options.get("overflow", False)
+    if not forced and not context.needs_compaction(used, size):
+        return None
+    if course.options.get("compacted", 0) >= MOST:
+        return None
+    return order_for(course, history, (size, used), trigger="overflow" if forced else "automatic")
 
-    size = window(course)
-    forced = course.options.pop("overflow", False)
-    if not forced and context.estimate_request(request) <= size * FULL:
-        return None
-    if course.options.get("compacted", 0) >= 2:
-        return None
-    plan = context.plan_cut(history, window=size, settings=course.agent.compaction_settings)
-    if plan is None:
-        return None
-    folded = history[plan.start : plan.stop]
-    provider, model = providers.for_handle(handle(course))
+
+def order_for(
+    course: Course, history: Sequence[context.HistoryMessage], sizes: tuple[int, int], *, trigger: str
+) -> Summarize | None:
+    """A summary of the oldest turns of ``history``. ``sizes``: the window, and what the request takes."""
+    size, used = sizes
+    settings = context.compaction_settings(course.agent.compaction_settings)
+    summaries, body = context.split_prompt(history)
+    reserve = max(used - sum(message.tokens for message in body), 0)
+    pending = waiting_ids(course)
+    for steps in (False, True):
+        count = context.plan_cut(
+            history, window=size, reserve=reserve, keep_fraction=settings.keep_fraction, pending_ids=pending, steps=steps
+        )
+        if count:
+            return _order(course, body[:count], summaries, trigger=trigger)
+    return None
+
+
+def _order(
+    course: Course,
+    folded: Sequence[context.HistoryMessage],
+    summaries: Sequence[context.HistoryMessage],
+    *,
+    trigger: str,
+) -> Summarize:
+    settings = context.compaction_settings(course.agent.compaction_settings)
+    provider, model = providers.for_handle(settings.model or handle(course))
+    earlier = "\n".join(part["text"] for message in summaries for part in message.parts if part["type"] == "text")
+    request = context.summary_request(folded, earlier, model=model, window=window(course), settings=settings)
     ids = Message.objects.filter(uuid__in=[message.uuid for message in folded]).values_list("pk", flat=True)
-    asked = context.summary_request(plan, history, model=model, settings=course.agent.compaction_settings)
-    return Summarize(provider.name, asked, tuple(ids), trigger)
+    return Summarize(provider.name, request, tuple(ids), trigger, settings.clip_chars)
+
+
+def waiting_ids(course: Course) -> list[str]:
+    calls = ToolCall.objects.filter(conversation=course.conversation, returned=False)
+    return list(calls.values_list("call_id", flat=True))
+
+
+def handle(course: Course) -> str:
+    """The model of this request: provider/name."""
+    override: str = course.options.get("override_model") or course.conversation.model or course.agent.model
+    return override
+
+
+def window(course: Course) -> int:
+    """The context window in tokens."""
+    return int(course.conversation.context_window_limit or course.agent.llm_config.get("context_window") or 128_000)
 
 
 def apply_summary(course: Course, done: Summarized) -> None:
@@ -42,6 +82,7 @@ def apply_summary(course: Course, done: Summarized) -> None:
         fail(course, "context_overflow", "The conversation is too long and could not be summarized", detail=done.reason)
         return
     store_summary(course, done)
+    course.options.pop("overflow", None)
     course.options["compacted"] = course.options.get("compacted", 0) + 1
     course.run.save(update_fields=["options", "updated_at"])
 

@@ -15,33 +15,16 @@ from typing import Any
 from django.db import connection
 from django.utils import timezone
 
-from agents import outbox
 from agents.context import estimate_tokens
-from agents.events import Batch, Event, Fence, append_facts
+from agents.events import Batch, Event, Fence, append_facts, last_seq
 from agents.events.log import close_step
 from agents.loop.orders import Streamed
 from agents.memory.builtins import search_text
-from agents.models import (
-    Agent,
-    Conversation,
-    Message,
-    MessageContext,
-    MessageRole,
-    Run,
-    RunStatus,
-    Step,
-    StepStatus,
-    ToolCall,
-)
-from agents.wire.messages import head_of, messages_of
+from agents.models import Agent, Conversation, Message, MessageContext, MessageRole, Run, RunStatus, Step
+from agents.wire.messages import View, messages_of
 
-STATUS_OF = {
-    "end_turn": RunStatus.COMPLETED,
-    "max_steps": RunStatus.COMPLETED,
-    "tool_rule": RunStatus.COMPLETED,
-    "requires_approval": RunStatus.COMPLETED,
-    "cancelled": RunStatus.CANCELLED,
-}
+AS_STORED = View(use_assistant_message=False)
+EVERYONE, NOT_TOKENS, ONLY_TOKENS = 0, 1, 2  # who is shown a whole message in a stream
 
 
 class Lost(Exception):
@@ -80,10 +63,10 @@ class Course:
     def say(self, *events: Event) -> None:
         self.events.extend(events)
 
-    def show(self, row: Message, *, streamed: frozenset[str] = frozenset()) -> None:
-        """Log the wire messages of a stored row; ``streamed`` types were given by deltas already."""
-        for message in messages_of(row, _AS_STORED):
-            self.events.append(["m", message, message["message_type"] in streamed])
+    def show(self, row: Message) -> None:
+        """Log the wire messages of a stored row."""
+        for message in messages_of(row, AS_STORED):
+            self.events.append(["m", message, EVERYONE])
 
     def log(self) -> Batch | None:
         """Write what was said; call it last in the transaction."""
@@ -97,8 +80,6 @@ class Course:
         return append_facts(self.fence, self.events, after=self.last) if self.events else None
 
     def last_seq(self) -> int:
-        from agents.events import last_seq
-
         return self.last if self.last is not None else last_seq(self.run.pk)
 
 
@@ -162,113 +143,3 @@ def add_message(
     )
     row.save(force_insert=True)
     return row
-
-
-def usage_of(run: Run) -> dict[str, Any]:
-    """The usage statistics of a run as the wire writes them."""
-    return {
-        "message_type": "usage_statistics",
-        "completion_tokens": run.output_tokens,
-        "prompt_tokens": run.input_tokens,
-        "total_tokens": run.input_tokens + run.output_tokens,
-        "step_count": run.steps_count,
-        "run_ids": [run.wire_id],
-        "cached_input_tokens": run.cached_tokens,
-        "cache_write_tokens": run.cache_write_tokens,
-        "reasoning_tokens": run.reasoning_tokens,
-        "context_tokens": run.context_tokens,
-    }
-
-
-def end(course: Course, reason: str, error: Mapping[str, Any] | None = None) -> None:
-    """End the run: its terminal events, its status, and what must leave afterwards.
-
-    ``error`` (type, message, detail) comes with a failure.
-    """
-    run = course.run
-    store_inputs(course)
-    run.status = STATUS_OF.get(reason, RunStatus.FAILED)
-    run.stop_reason = reason
-    run.completed_at = course.now
-    run.error = dict(error) if error else None
-    run.total_duration_ns = int((course.now - run.created_at).total_seconds() * 1e9)
-    run.owner = None
-    course.say(["stop", reason])
-    if error:
-        course.say(["error", dict(error)])
-    course.say(["usage", usage_of(run)])
-    run.save()
-    _note_on_agent(course, reason)
-    outbox.run_ended(run)
-
-
-def _note_on_agent(course: Course, reason: str) -> None:
-    milliseconds = (course.run.total_duration_ns or 0) // 1_000_000
-    Agent.objects.filter(pk=course.agent.pk).update(
-        last_run_completion=course.now, last_run_duration_ms=milliseconds, last_stop_reason=reason
-    )
-    Conversation.objects.filter(pk=course.conversation.pk).update(last_message_at=course.now)
-    if course.agent.message_buffer_autoclear and reason == "end_turn":
-        Message.objects.filter(conversation=course.conversation).exclude(role=MessageRole.SYSTEM).update(
-            context=MessageContext.OUT
-        )
-
-
-def store_inputs(course: Course) -> None:
-    """Store what the user sent along with a decision, once its results are in the history."""
-    later = course.options.pop("then", None)
-    for given in later or ():
-        add_message(course, MessageRole(given["role"]), given["parts"], **given.get("fields", {}))
-    if later:
-        course.run.save(update_fields=["options", "updated_at"])
-
-
-def open_calls(conversation_id: int) -> list[ToolCall]:
-    """The calls of a conversation whose results are not in its history yet, in emission order."""
-    rows = ToolCall.objects.filter(conversation_id=conversation_id, returned=False)
-    return list(rows.select_related("step", "message", "tool").order_by("id"))
-
-
-def return_results(course: Course, calls: Sequence[ToolCall]) -> Message:
-    """Store the results of a whole set as one tool message, and show it."""
-    step = calls[0].step
-    row = add_message(course, MessageRole.TOOL, [result_part(call) for call in calls], step=step, name=calls[0].name)
-    ToolCall.objects.filter(pk__in=[call.pk for call in calls]).update(returned=True)
-    Step.objects.filter(pk=step.pk, finished_at=None).update(finished_at=course.now)
-    course.show(row)
-    store_inputs(course)
-    return row
-
-
-def result_part(call: ToolCall) -> dict[str, Any]:
-    part = {
-        "type": "result",
-        "id": call.call_id,
-        "name": call.name,
-        "status": "success" if call.result_ok else "error",
-        "text": call.result_text,
-        "stdout": call.stdout,
-        "stderr": call.stderr,
-        "gated": call.gated,
-    }
-    if call.result_content is not None:
-        part["content"] = call.result_content
-    return part
-
-
-def fail_open_step(course: Course, status: StepStatus, error: Mapping[str, Any] | None = None) -> None:
-    """Close the step that waits for its answer, if there is one."""
-    Step.objects.filter(run=course.run, status=StepStatus.PENDING).update(
-        status=status,
-        finished_at=course.now,
-        error_type=error["type"] if error else None,
-        error_data=dict(error) if error else None,
-        stop_reason=course.run.stop_reason,
-    )
-
-
-from agents.wire.messages import View as _View  # noqa: E402
-
-_AS_STORED = _View(use_assistant_message=False)
-
-__all__ = ["Course", "Lost", "course_of", "end", "head_of", "lock", "locked_run", "resume"]

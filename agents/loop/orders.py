@@ -17,7 +17,7 @@ class Ask:
     """Ask the model. The answer belongs to step ``step_id`` and will be message ``message``.
 
     ``silent`` names the tools whose calls stream no deltas (gated ones, speech). ``one_call``: only the
-    first call of the answer counts. ``last_seq``: where the log stands. ``shown``: what readers saw of an
+    first call of the answer counts. ``last_seq``: where the log stands. ``known_ids``: call ids of this conversation that are taken. ``shown``: what readers saw of an
     earlier attempt, as (kind, text) of its deltas.
     """
 
@@ -30,17 +30,19 @@ class Ask:
     silent: frozenset[str]
     one_call: bool
     last_seq: int
+    known_ids: frozenset[str] = frozenset()
     shown: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Summarize:
-    """Ask the model for a summary of the oldest ``count`` messages that are in context."""
+    """Ask the model for a summary of these messages, which it will replace; ``clip_chars`` bounds it."""
 
     provider: str
     request: ModelRequest
     message_ids: tuple[int, ...]
     trigger: str
+    clip_chars: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from agents import context, providers
 from agents.events import StepHead, page
 from agents.events.kinds import is_delta
-from agents.loop.compact import summary_order
+from agents.loop.compact import handle, summary_order, window
 from agents.loop.course import Course
 from agents.loop.offer import Offered, Toolbox, offered, toolbox
 from agents.loop.orders import Ask, Summarize
@@ -15,7 +16,6 @@ from agents.memory.compile import compiled_prompt
 from agents.models import Message, MessageContext, MessageRole, Run, Step, StepStatus
 from agents.providers.base import ModelRequest
 from agents.wire.messages import date
-from lettaweb.lib.ids import wire_id
 from tools import rules
 
 DEFAULT_MAX_TOKENS = 4096
@@ -31,8 +31,12 @@ def prepare(course: Course) -> Ask | Summarize:
     summary = summary_order(course, request, history)
     if summary is not None:
         return summary
+    request = replace(
+        request, messages=context.clip_results(request.messages, window=window(course), reserve=request.max_tokens)
+    )
     step, shown = _open_step(course)
-    return _ask(course, box, step, (request, shown))
+    known = frozenset(part["id"] for message in history for part in message.parts if part["type"] == "call")
+    return replace(_ask(course, box, step, request), known_ids=known, shown=shown)
 
 
 def _required(course: Course, box: Toolbox) -> Sequence[str]:
@@ -41,11 +45,6 @@ def _required(course: Course, box: Toolbox) -> Sequence[str]:
         missing: Sequence[str] = rules.blocks_exit(box.rules, box.history)
         return missing
     return ()
-
-
-def handle(course: Course) -> str:
-    override: str = course.options.get("override_model") or course.conversation.model or course.agent.model
-    return override
 
 
 def _request(
@@ -100,7 +99,8 @@ def _open_step(course: Course) -> tuple[Step, tuple[tuple[str, str], ...]]:
     shown = shown_of(run, left)
     left.attempt += 1
     left.save(update_fields=["attempt", "updated_at"])
-    course.say(["ping", {}])
+    if shown:
+        course.say(["ping", {}])
     return left, shown
 
 
@@ -136,28 +136,17 @@ def _new_step(course: Course) -> Step:
     return step
 
 
-def window(course: Course) -> int:
-    return int(
-        course.conversation.context_window_limit or course.agent.llm_config.get("context_window") or 128_000
-    )
-
-
-def _ask(
-    course: Course, box: Toolbox, step: Step, what: tuple[ModelRequest, tuple[tuple[str, str], ...]]
-) -> Ask:
-    request, shown = what
+def _ask(course: Course, box: Toolbox, step: Step, request: ModelRequest) -> Ask:
     speech = str(course.options.get("assistant_message_tool_name") or "send_message")
     silent = {name for name in box.names if box.is_gated(name)} | {speech}
-    message = wire_id("message", step.message_uuid)
     return Ask(
         step_id=step.pk,
         message=step.message_uuid,
         head=StepHead(str(step.message_uuid), step.wire_id, date(step.asked_at or course.now)),
         provider=step.provider,
         request=request,
-        stream=bool(course.options.get("stream_tokens")) and message != "",
+        stream=bool(course.options.get("stream_tokens")),
         silent=frozenset(silent),
         one_call=not request.parallel_tool_calls,
         last_seq=course.last_seq() + len(course.events),
-        shown=shown,
     )

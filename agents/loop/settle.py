@@ -6,15 +6,19 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agents.loop.course import Course, add_message, end, open_calls, return_results
+from agents.loop.course import EVERYONE, Course, add_message
+from agents.loop.ending import end
+
 from agents.loop.offer import Toolbox, toolbox
 from agents.loop.orders import Act, CallToRun, Ran
+from agents.loop.returns import return_results
 from agents.memory import builtins
-from agents.memory.compile import heartbeat_text
+from agents.memory.blocks import BlockView, block_views
+from agents.memory.boot import heartbeat_text
 from agents.memory.edit import apply_block_values
 from agents.memory.secrets import secrets_of
-from agents.memory.state import agent_state
-from agents.models import Block, CallKind, CallState, MessageRole, ToolCall
+from agents.memory.state import agent_state, block_versions
+from agents.models import CallKind, CallState, MessageRole, ToolCall
 from agents.models.toolcall import WAITING, Outcome
 from agents.wire.messages import request_for
 from tools import arguments, rules, runner
@@ -48,7 +52,7 @@ def ask_people(course: Course, calls: Sequence[ToolCall]) -> None:
     shown = {event[1]["id"] for event in course.events if event[0] == "m" and _is_request(event)}
     waiting = [call for call in calls if call.state in WAITING]
     if waiting[0].message.wire_id not in shown:
-        course.say(["m", request_for(waiting[0].message, waiting), False])
+        course.say(["m", request_for(waiting[0].message, waiting), EVERYONE])
     end(course, "requires_approval")
 
 
@@ -98,7 +102,7 @@ def _must_not_run(box: Toolbox, call: ToolCall) -> str:
 
 def _run_builtin(course: Course, call: ToolCall) -> None:
     given = json.loads(call.runs_with)
-    result = builtins.run(call.name, given, course.agent, course.conversation, course.now)
+    result = builtins.run(call.name, given, course.agent, course.conversation, now=course.now)
     finish(course, call, ok=result.ok, text=result.text)
 
 
@@ -113,7 +117,7 @@ def _claim(course: Course, calls: Sequence[ToolCall]) -> tuple[CallToRun, ...]:
 
 def _to_run(course: Course, call: ToolCall, secrets: Mapping[str, str]) -> CallToRun:
     assert call.tool is not None
-    blocks = _blocks(course) if _takes_agent_state(call) else []
+    blocks: Sequence[BlockView] = block_views(course.agent) if _takes_agent_state(call) else ()
     state = agent_state(course.agent, blocks) if _takes_agent_state(call) else None
     return CallToRun(
         pk=call.pk,
@@ -123,12 +127,8 @@ def _to_run(course: Course, call: ToolCall, secrets: Mapping[str, str]) -> CallT
         secrets=secrets,
         agent_id=course.agent.wire_id,
         agent_state=state,
-        block_versions={block.label: block.version for block in blocks},
+        block_versions=block_versions(blocks),
     )
-
-
-def _blocks(course: Course) -> list[Block]:
-    return list(course.agent.blocks.order_by("agentblock__id"))
 
 
 def store_result(course: Course, ran: Ran) -> None:
@@ -195,7 +195,9 @@ def _after_results(course: Course, calls: Sequence[ToolCall]) -> None:
     elif _used_steps(course) >= int(course.options.get("max_steps") or 50):
         end(course, "max_steps")
     elif box.heartbeats:
-        text = heartbeat_text(failed=any(not call.result_ok for call in calls))
+        failed = any(not call.result_ok for call in calls)
+        reason = "A call failed; see its result." if failed else "You asked to act again."
+        text = heartbeat_text(reason, now=course.now, timezone=course.agent.timezone)
         add_message(course, MessageRole.USER, [{"type": "text", "text": text}])
 
 
@@ -221,5 +223,3 @@ def _goes_on(course: Course, box: Toolbox, calls: Sequence[ToolCall]) -> bool:
         rules.blocks_exit(box.rules, box.history)
     )
 
-
-__all__ = ["ask_people", "finish", "open_calls", "settle", "store_result"]

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from html import escape
 
-from agents.memory.blocks import BlockView
+from agents.memory.blocks import BlockView, block_views
+from agents.models import Agent
 from lettaweb.lib.text import clean_text
 
 PLACEHOLDER = "{CORE_MEMORY}"  # where a custom prompt wants its blocks
@@ -63,3 +64,8 @@ def _inside(text: str) -> str:
     for tag in (*_FRAME, "description"):
         text = text.replace(f"</{tag}>", f"<\\/{tag}>")
     return text
+
+
+def compiled_prompt(agent: Agent, *, rules_text: str = "") -> str:
+    """The system prompt of ``agent`` with its blocks as they are now. One query."""
+    return system_prompt(agent.system, block_views(agent), rules_text, metadata={"agent id": agent.wire_id})

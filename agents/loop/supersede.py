@@ -1,0 +1,29 @@
+"""A second attempt at an answer says something else: it gets an id of its own, and readers are told."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db import transaction
+
+from agents.events import Batch, Fence, StepHead
+from agents.loop.course import resume
+from agents.models import Step
+from agents.wire.messages import date
+from lettaweb.lib.ids import wire_id
+
+
+def supersede(fence: Fence, step_id: int) -> tuple[Batch, StepHead]:
+    """Give the open step a new message id; returns the ping that says so, and the new head."""
+    with transaction.atomic():
+        course = resume(fence)
+        step = Step.objects.get(pk=step_id)
+        old = step.message_uuid
+        step.superseded = [*step.superseded, str(old)]
+        step.message_uuid = uuid.uuid4()
+        step.attempt = max(step.attempt, 2)
+        step.save(update_fields=["superseded", "message_uuid", "attempt", "updated_at"])
+        course.say(["ping", {"superseded_message_ids": [wire_id("message", old)]}])
+        batch = course.log()
+    assert batch is not None
+    return batch, StepHead(str(step.message_uuid), step.wire_id, date(step.asked_at or course.now))
