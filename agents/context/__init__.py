@@ -1,6 +1,6 @@
 """From stored history to a request that the strictest vendor takes. Pure: no queries, no clock, no vendor."""
 
-from agents.context.chat import chat_messages, without_calls
+from agents.context.chat import chat_messages
 from agents.context.clip import clip_results
 from agents.context.compaction import (
     CompactionSettings,
@@ -27,5 +27,4 @@ __all__ = [
     "split_prompt",
     "summary_request",
     "summary_text",
-    "without_calls",
 ]

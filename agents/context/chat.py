@@ -7,20 +7,12 @@ blank; no assistant message ends in reasoning.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from agents.context.clean import reasoning, spoken, text_of
 from agents.context.history import HistoryMessage, split_prompt
 from agents.context.pairing import Pair, answers, paired
-from agents.providers.base import (
-    CallPart,
-    ChatMessage,
-    Part,
-    ReasoningPart,
-    RedactedReasoningPart,
-    ResultPart,
-    TextPart,
-)
+from agents.providers.base import ChatMessage, Part, ReasoningPart, RedactedReasoningPart, TextPart
 
 BEGINS = "[The conversation begins.]"
 GO_ON = "[Please go on.]"
@@ -115,22 +107,3 @@ def _closed(turns: list[Turn]) -> list[Turn]:
     if turns[-1][0]:
         turns.append((False, [TextPart(GO_ON)]))
     return turns
-
-
-def without_calls(messages: Iterable[ChatMessage]) -> tuple[ChatMessage, ...]:
-    """The same conversation with calls and results told in words.
-
-    For a request that offers no tools: strict vendors refuse calls and results in it.
-    """
-    return tuple(ChatMessage(message.role, tuple(_told(message.parts))) for message in messages)
-
-
-def _told(parts: Iterable[Part]) -> Iterator[Part]:
-    for part in parts:
-        if isinstance(part, CallPart):
-            yield TextPart(f"[Called {part.name} with {part.arguments}]")
-        elif isinstance(part, ResultPart):
-            yield TextPart("[The tool failed:]" if part.is_error else "[The tool returned:]")
-            yield from part.parts
-        else:
-            yield part

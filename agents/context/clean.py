@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, TypeGuard
 
 from agents.context.history import StoredPart
 from agents.providers.base import ImagePart, ReasoningPart, RedactedReasoningPart, TextPart
@@ -75,12 +75,17 @@ def reasoning(part: StoredPart) -> ReasoningPart | RedactedReasoningPart | None:
     provider = str(part.get("provider") or "")
     if part.get("type") == "redacted":
         data = part.get("data")
-        return RedactedReasoningPart(data, provider) if isinstance(data, str) and data else None
+        return RedactedReasoningPart(data, provider) if _whole(data) else None
     text, signature = part.get("text") or "", part.get("signature")
-    if not isinstance(text, str) or not isinstance(signature, str) or not signature.strip():
-        return None
     # A text that cleaning would change no longer matches its signature.
-    return ReasoningPart(text, signature, provider) if clean_text(text) == text else None
+    if not _whole(signature) or not isinstance(text, str) or clean_text(text) != text:
+        return None
+    return ReasoningPart(text, signature, provider)
+
+
+def _whole(value: Any) -> TypeGuard[str]:
+    """Whether this is a text that shows something and that cleaning would not change."""
+    return bool(text_of(value)) and text_of(value) == value
 
 
 def _constant(name: str) -> Any:

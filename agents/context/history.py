@@ -45,16 +45,10 @@ def history_message(row: Message) -> HistoryMessage:
 def split_prompt(history: Sequence[HistoryMessage]) -> tuple[list[HistoryMessage], list[HistoryMessage]]:
     """(summaries, body) of what is in context, without the system prompt.
 
-    The system rows before everything else are the prompt, which travels beside the messages. A later
-    system row is something that was said (a note, a client's message) and belongs to the body.
+    A system row that comes first of all is the prompt, which travels beside the messages. Every later one
+    is something that was said (a note, a client's message) and belongs to the body.
     """
-    summaries: list[HistoryMessage] = []
-    body: list[HistoryMessage] = []
-    for message in history:
-        if not message.context:
-            continue
-        if message.role == "summary":
-            summaries.append(message)
-        elif message.role != "system" or body:
-            body.append(message)
-    return summaries, body
+    shown = [message for message in history if message.context]
+    rest = shown[1:] if shown and shown[0].role == "system" else shown
+    summaries = [message for message in rest if message.role == "summary"]
+    return summaries, [message for message in rest if message.role != "summary"]
