@@ -4,18 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.apps import AppConfig
+from django.apps import AppConfig, apps
+from django.db import connections
 from django.db.models.signals import post_migrate
+
+NEEDED = {"auth_group", "auth_user", "django_q_schedule", "agents_toolcall"}
 
 
 class AgentsConfig(AppConfig):
     name = "agents"
 
     def ready(self) -> None:
-        post_migrate.connect(_ensure_rows, sender=self)
+        from agents.memory.register import register
+
+        register()
+        post_migrate.connect(_ensure_rows, dispatch_uid="agents.ensure_rows")
 
 
-def _ensure_rows(*, using: str, **_kwargs: Any) -> None:
+def _ensure_rows(*, sender: AppConfig, using: str, **_kwargs: Any) -> None:
+    # Permissions are made app by app in this same signal: only after the last one are all of them there.
+    last = [config for config in apps.get_app_configs() if config.models_module is not None][-1]
+    if sender is not last or not set(connections[using].introspection.table_names()) >= NEEDED:
+        return
     from agents.policies.groups import ensure_groups
 
     ensure_groups(using=using)
