@@ -14,11 +14,14 @@ from django.core.asgi import get_asgi_application
 
 pages = get_asgi_application()
 
+import structlog  # noqa: E402
 from channels.routing import URLRouter  # noqa: E402
 from django.conf import settings  # noqa: E402
 
 from agents.policies.guard import own_origin, visit_of_scope  # noqa: E402
+from agents.views.replies import send_problem  # noqa: E402
 from lettaweb import checks, lifespan  # noqa: E402
+from lettaweb.errors import problem_of  # noqa: E402
 from lettaweb.sockets import guarded, refuse  # noqa: E402
 
 Scope = Mapping[str, Any]
@@ -26,6 +29,7 @@ Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 App = Callable[[Any, Receive, Send], Awaitable[None]]
 
+log = structlog.get_logger(__name__)
 checks.refuse_unsafe_start()
 
 
@@ -70,6 +74,26 @@ def _raw_routes() -> tuple[Callable[[Scope], bool], App]:
     return stream.matches, stream.application
 
 
+async def _answered(scope: Scope, receive: Receive, send: Send) -> None:
+    """A raw route, whose unexpected errors become the same answers as a view's."""
+    begun = False
+
+    async def sending(message: Mapping[str, Any]) -> None:
+        nonlocal begun
+        begun = True
+        await send(message)
+
+    try:
+        await raw(scope, receive, sending)
+    except Exception as error:
+        problem = problem_of(error)
+        if problem.status >= 500:
+            log.error("request_failed", path=scope["path"], status=problem.status, exc_info=error)
+        if begun:
+            raise
+        await send_problem(send, problem)
+
+
 sockets = _sockets()
 is_raw, raw = _raw_routes()
 
@@ -77,7 +101,7 @@ is_raw, raw = _raw_routes()
 async def application(scope: Any, receive: Receive, send: Send) -> None:
     if scope["type"] == "http":
         if is_raw(scope):
-            await raw(scope, receive, _with_cors(scope, send))
+            await _answered(scope, receive, _with_cors(scope, send))
         else:
             await pages(scope, receive, send)
     elif scope["type"] == "websocket":
