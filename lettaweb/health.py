@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import resource
 import time
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from django.conf import settings
 from django.db import connection
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
-from django.views.decorators.http import require_safe
+from django.views.decorators.csrf import csrf_exempt
 
 from agents.policies.guard import admit, visit_of_meta
 from agents.policies.rights import VIEW, can
@@ -24,14 +26,29 @@ from lettaweb.lib.problems import Problem
 
 STARTED = time.time()
 
+View = Callable[[HttpRequest], HttpResponse]
 
-@require_safe
+
+def reading(view: View) -> View:
+    """A view for GET and HEAD whose refusal looks like the API's."""
+
+    @csrf_exempt
+    @wraps(view)
+    def only_reading(request: HttpRequest) -> HttpResponse:
+        if request.method in ("GET", "HEAD"):
+            return view(request)
+        return _json({"detail": "Method Not Allowed"}, status=405)
+
+    return only_reading
+
+
+@reading
 def health(request: HttpRequest) -> HttpResponse:
     """Whether the process answers; asks nobody."""
     return _json({"version": settings.LETTAWEB_VERSION, "status": "ok", "sandbox": sandbox_tier()})
 
 
-@require_safe
+@reading
 def ready(request: HttpRequest) -> HttpResponse:
     """Whether new work may be sent here: the database answers and no stop is under way."""
     if drain.draining():
@@ -44,7 +61,7 @@ def ready(request: HttpRequest) -> HttpResponse:
     return _json({"status": "ready"})
 
 
-@require_safe
+@reading
 def metrics(request: HttpRequest) -> HttpResponse:
     """Figures in Prometheus' text form."""
     try:

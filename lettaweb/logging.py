@@ -95,4 +95,8 @@ def _ending(form: str) -> list[Any]:
 def _quiet(level: str) -> dict[str, str]:
     """Loggers that say too much at the chosen level."""
     noisy = ("django", "django-q", "daphne", "httpx", "httpx2", "httpcore", "axes", "asyncio", "psycopg")
-    return dict.fromkeys(noisy, level if level == "DEBUG" else "WARNING")
+    if level == "DEBUG":
+        return {}
+    # Refusals are answers, not events; a wrong Host header would log a traceback each.
+    silent = {"django.request": "ERROR", "django.security": "ERROR", "django.security.DisallowedHost": "CRITICAL"}
+    return dict.fromkeys(noisy, "WARNING") | silent

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lettaweb.lib.db import close_pools
-from tests.scripted.provider import ScriptedProvider
+from tests.scripted.server import ScriptedProvider
 from tests.servers import ServerProcess, start_server
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -74,7 +74,7 @@ def _check_depth(data: bytes, value: Any) -> None:
     if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
         return
     level = [value]
-    for _ in range(MAX_DEPTH + 1):
+    for _ in range(MAX_DEPTH):
         level = [item for parent in level for item in _children(parent) if isinstance(item, dict | list)]
         if not level:
             return

@@ -54,6 +54,13 @@ class DatabaseWrapper(base.DatabaseWrapper):
         finally:
             self._leave(gate)
 
+    def is_usable(self) -> bool:
+        try:
+            self.connection.execute("SELECT 1")
+        except self.Database.Error:
+            return False
+        return True
+
     def _start_transaction_under_autocommit(self) -> None:
         gate = self._enter()
         try:
