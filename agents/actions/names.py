@@ -5,13 +5,13 @@ from __future__ import annotations
 import secrets
 
 ADJECTIVES = (
-    "Amber Brisk Calm Clever Copper Daring Eager Early Gentle Golden Humble Jolly Keen Kind Lively Lucky Mellow "
-    "Nimble Patient Quick Quiet Silver Steady Sunny Swift Tidy Upbeat Warm Wise Witty"
-).split()
+    "Amber", "Brisk", "Calm", "Clever", "Copper", "Daring", "Eager", "Gentle", "Golden", "Humble", "Jolly", "Keen",
+    "Kind", "Lively", "Lucky", "Mellow", "Nimble", "Patient", "Quick", "Quiet", "Silver", "Steady", "Sunny", "Witty",
+)  # fmt: skip
 NOUNS = (
-    "Acorn Badger Beacon Birch Brook Comet Falcon Fern Finch Harbor Heron Lantern Maple Meadow Otter Pebble Pine "
-    "Puffin Quartz Raven Reed River Robin Sparrow Spruce Thistle Tulip Walnut Willow Wren"
-).split()
+    "Acorn", "Badger", "Beacon", "Birch", "Brook", "Comet", "Falcon", "Fern", "Finch", "Harbor", "Heron", "Lantern",
+    "Maple", "Meadow", "Otter", "Pebble", "Pine", "Puffin", "Quartz", "Raven", "River", "Robin", "Sparrow", "Willow",
+)  # fmt: skip
 
 
 def random_name() -> str:

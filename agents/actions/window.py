@@ -60,7 +60,7 @@ def drop_messages(conversation: Conversation) -> None:
         Message.objects.filter(pk__in=keys).delete()
 
 
-def _prompt(conversation: Conversation) -> int | None:
-    """The primary key of the system message that a conversation begins with."""
+def _prompt(conversation: Conversation) -> int:
+    """The primary key of the system message that a conversation begins with; 0 when it has none."""
     rows = Message.objects.filter(conversation=conversation, role=MessageRole.SYSTEM)
-    return rows.order_by("id").values_list("pk", flat=True).first()
+    return rows.order_by("id").values_list("pk", flat=True).first() or 0

@@ -22,7 +22,7 @@ class BlockFields(serializers.Serializer[Any]):
     deployment_id = serializers.CharField(max_length=200, required=False, allow_null=True)
     entity_id = serializers.CharField(max_length=200, required=False, allow_null=True)
     preserve_on_migration = serializers.BooleanField(required=False, allow_null=True)
-    read_only = serializers.BooleanField(required=False, allow_null=True)
+    read_only = serializers.BooleanField(required=False, allow_null=True)  # type: ignore[assignment]
     description = serializers.CharField(
         required=False, allow_null=True, allow_blank=True, max_length=100_000, trim_whitespace=False
     )
@@ -34,12 +34,12 @@ class BlockFields(serializers.Serializer[Any]):
 class CreateBlock(BlockFields):
     """The body of POST /v1/blocks/ and an element of an agent's ``memory_blocks``."""
 
-    label = serializers.CharField(max_length=200)
+    label = serializers.CharField(max_length=200)  # type: ignore[assignment]
     value = serializers.CharField(allow_blank=True, trim_whitespace=False)
 
 
 class BlockUpdate(BlockFields):
     """The body of PATCH of a block."""
 
-    label = serializers.CharField(max_length=200, required=False, allow_null=True)
+    label = serializers.CharField(max_length=200, required=False, allow_null=True)  # type: ignore[assignment]
     value = serializers.CharField(allow_blank=True, trim_whitespace=False, required=False, allow_null=True)
