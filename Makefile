@@ -1,0 +1,66 @@
+# Needs python3 (3.11 or later) with venv, and make; everything else comes from requirements.txt.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CLIENTS := .clients/letta0/.done .clients/letta1/.done
+CLIENT_EXTRAS := pytest requests python-dotenv
+PYTEST_ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help run serve test check format bench clients clean
+
+help: ## show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+run: $(VENV)/.runtime ## install what is missing and serve with demonstration data
+	$(BIN)/python manage.py serve --demo
+
+serve: $(VENV)/.runtime ## the same without demonstration data
+	$(BIN)/python manage.py serve
+
+test: $(VENV)/.development $(CLIENTS) ## every test
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: $(VENV)/.development ## format, lint, types, import rules, templates, migrations
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy .
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/djlint templates --check --quiet
+	$(BIN)/djlint templates --lint --quiet
+	$(BIN)/python manage.py check --fail-level WARNING
+	$(BIN)/python manage.py makemigrations --check --dry-run
+
+format: $(VENV)/.development ## bring code and templates into form
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+	$(BIN)/djlint templates --reformat --quiet
+
+bench: $(VENV)/.development ## measure; writes bench.json
+	$(BIN)/python -m tests.bench
+
+clients: $(CLIENTS) ## virtual environments with both generations of the client SDK
+
+clean: ## remove what make made; data under var/ stays
+	rm -rf $(VENV) .clients .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+
+# The runtime part ends at the line "# development"; both marks follow requirements.txt.
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.runtime: requirements.txt | $(VENV)/bin/python
+	sed '/^# development/,$$d' requirements.txt > $(VENV)/runtime.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $(VENV)/runtime.txt
+	@touch $@
+
+$(VENV)/.development: requirements.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@touch $@ $(VENV)/.runtime
+
+.clients/letta0/.done: VERSION := 0.1.324
+.clients/letta1/.done: VERSION := 1.12.1
+.clients/%/.done: Makefile
+	$(PYTHON) -m venv .clients/$*
+	.clients/$*/bin/python -m pip install --quiet --disable-pip-version-check letta-client==$(VERSION) $(CLIENT_EXTRAS)
+	@touch $@
