@@ -12,27 +12,13 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from agents.providers.errors import ErrorKind as ErrorKind
+from agents.providers.errors import ProviderError as ProviderError
+
 Json = Any  # a value that json.dumps accepts
 
 StopReason = Literal["end_turn", "tool_use", "max_tokens", "pause", "refusal"]
 """Why the model stopped, vendor-neutral. An unknown vendor reason is ``end_turn``."""
-
-ErrorKind = Literal[
-    "bad_request",
-    "authentication",
-    "insufficient_credits",
-    "rate_limit",
-    "timeout",
-    "overloaded",
-    "server",
-    "connection",
-    "context_overflow",
-    "invalid_response",
-    "no_tool_call",
-    "not_configured",
-    "unknown_model",
-]
-
 
 # --- what is said ---------------------------------------------------------------------------------
 
@@ -211,32 +197,6 @@ class ModelInfo:
     reasoning: bool = False
 
 
-class ProviderError(Exception):
-    """A vendor call failed for good (retries, where allowed, are over).
-
-    ``message`` may be shown to an operator; it holds no key and no header. ``started`` is true when
-    part of the answer had arrived already.
-    """
-
-    def __init__(
-        self,
-        kind: ErrorKind,
-        message: str,
-        *,
-        status: int | None = None,
-        retry_after: float | None = None,
-        started: bool = False,
-        detail: str = "",
-    ) -> None:
-        super().__init__(message)
-        self.kind: ErrorKind = kind
-        self.message = message
-        self.status = status
-        self.retry_after = retry_after
-        self.started = started
-        self.detail = detail
-
-
 # --- the protocol ---------------------------------------------------------------------------------
 
 
@@ -255,6 +215,14 @@ class Provider(Protocol):
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
         """The whole answer in one vendor call without streaming; raise :class:`ProviderError`."""
+        ...
+
+    def describe(self, model: str) -> ModelInfo:
+        """What a model that is on no list is taken for."""
+        ...
+
+    def warm(self) -> None:
+        """Import what a call needs; may block for seconds."""
         ...
 
     async def models(self) -> Sequence[ModelInfo]:
@@ -331,6 +299,10 @@ class BatchProvider(Provider, Protocol):
         """The raw lines of all result files of an ended batch, undecoded, any order."""
         ...
 
-    def read_result(self, line: bytes) -> BatchResult | None:
-        """One raw line read; None when it is blank, garbled or names no request."""
+    def read_result(self, line: bytes, tools: Sequence[str] = ()) -> BatchResult | None:
+        """One raw line read; None when it is blank, garbled or names no request.
+
+        ``tools`` are the names of the tools that were on offer, to give calls of a tool whose name the vendor
+        does not take their own name back.
+        """
         ...
