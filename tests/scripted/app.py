@@ -27,12 +27,14 @@ async def handle(world: World, request: Request, reply: Reply) -> None:
     vendor = openai_routes if is_openai(request) else anthropic_routes
     reply.extra = {"x-request-id" if vendor is openai_routes else "request-id": f"req_{secrets.token_hex(12)}"}
     exchange = Exchange(world, request, reply, entry, vendor.ERRORS)
+    reply.course = entry
     try:
         await answer(exchange)
-        entry.outcome = "finished" if entry.outcome == "open" else entry.outcome
+    except ConnectionError:
+        entry.outcome = "gone"
+        raise
     finally:
-        outcome = "gone" if entry.outcome == "open" else entry.outcome
-        world.log.settle(entry, status=reply.status, outcome=outcome)
+        world.log.settle(entry)
 
 
 async def answer(exchange: Exchange) -> None:

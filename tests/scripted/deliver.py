@@ -59,6 +59,7 @@ class Delivery:
         answer = self.answer
         if answer.hang:
             await self.until_gone()
+            self.cut()
             return False
         if answer.first_byte:
             await self.pause(answer.first_byte / 1000)

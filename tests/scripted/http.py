@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import parse_qsl, unquote
 
 REASONS = {
@@ -34,6 +34,21 @@ class Request:
     size: int = 0
 
 
+class Course(Protocol):
+    """Where the course of a reply is noted, before the client can see it: its status, and "finished" at its end."""
+
+    status: int
+    outcome: str
+
+
+@dataclass(slots=True)
+class Unnoted:
+    """The course of a reply that nobody looks at."""
+
+    status: int = 0
+    outcome: str = "open"
+
+
 @dataclass(slots=True)
 class Reply:
     """Writes the reply. ``sent`` counts bytes of the body; ``gone`` is true once the client hung up."""
@@ -42,7 +57,7 @@ class Reply:
     writer: asyncio.StreamWriter
     keep_alive: bool = True
     sent: int = 0
-    status: int = 0
+    course: Course = field(default_factory=Unnoted)
     extra: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -50,7 +65,7 @@ class Reply:
         return self.reader.at_eof() or self.writer.is_closing()
 
     def head(self, status: int, headers: Mapping[str, str]) -> bytes:
-        self.status = status
+        self.course.status = status
         lines = [f"HTTP/1.1 {status} {REASONS.get(status, 'Status')}"]
         lines += [f"{name}: {value}" for name, value in {**headers, **self.extra}.items()]
         lines.append(f"Connection: {'keep-alive' if self.keep_alive else 'close'}")
@@ -61,7 +76,9 @@ class Reply:
     ) -> None:
         """Send one body with its length."""
         fields = {"Content-Type": content_type, "Content-Length": str(len(body)), **(headers or {})}
-        self.writer.write(self.head(status, fields) + body)
+        head = self.head(status, fields)
+        self.course.outcome = "finished"
+        self.writer.write(head + body)
         self.sent += len(body)
         await self.writer.drain()
 
@@ -81,6 +98,7 @@ class Reply:
             await self.writer.drain()
 
     async def end(self) -> None:
+        self.course.outcome = "finished"
         self.writer.write(b"0\r\n\r\n")
         await self.writer.drain()
 

@@ -62,11 +62,10 @@ class Log:
             self.changed.notify_all()
             return entry
 
-    def settle(self, entry: Received, *, status: int, outcome: str) -> None:
-        """Note how the answer ended."""
+    def settle(self, entry: Received) -> None:
+        """Note that the answer is over: whatever was not finished or cut is gone."""
         with self.changed:
-            entry.status = status
-            entry.outcome = outcome
+            entry.outcome = "gone" if entry.outcome == "open" else entry.outcome
             if not self.bodies:
                 self.requests.remove(entry)
             self.changed.notify_all()
