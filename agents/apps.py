@@ -15,9 +15,13 @@ class AgentsConfig(AppConfig):
     name = "agents"
 
     def ready(self) -> None:
+        from agents.actions.tools import follow_rename, forget_tool
         from agents.memory.register import register
+        from tools.registry import on_deleted, on_renamed
 
         register()
+        on_deleted(forget_tool)
+        on_renamed(follow_rename)
         post_migrate.connect(_ensure_rows, dispatch_uid="agents.ensure_rows")
 
 

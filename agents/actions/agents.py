@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 
 from agents.actions import rules
-from agents.actions.base_tools import base_rules, base_tool_names
+from agents.actions.base_tools import base_tool_names
 from agents.actions.blocks import attach_blocks, create_block, set_blocks
 from agents.actions.boot import begin
 from agents.actions.llm import Model, changed_model, chosen_model, embedding_columns
@@ -66,7 +66,9 @@ def create_agent(given: Given) -> Agent:
         agent = Agent(agent_type=kind, **_columns(given), **model.columns, **embedding_columns(given))
         agent.name = agent.name or random_name()
         agent.system = agent.system or default_system(kind)
-        agent.tool_rules = _first_rules(kind, given, [tool.name for tool in tools])
+        wanted = given.get("include_base_tool_rules")
+        names = [tool.name for tool in tools]
+        agent.tool_rules = rules.first_rules(kind, names, given.get("tool_rules", ()), wanted)
         agent.save(force_insert=True)
         if add_tools(agent, tools):
             agent.save(update_fields=["tool_rules"])
@@ -111,11 +113,6 @@ def _tools_for(kind: str, given: Given) -> list[Tool]:
     base = base_tool_names(kind) if given.get("include_base_tools", True) else ()
     tools = tools_by_name([*base, *given.get("tools", ())])
     return list(dict.fromkeys([*tools, *tools_by_id(given.get("tool_ids", ()))]))
-
-
-def _first_rules(kind: str, given: Given, names: Sequence[str]) -> list[rules.Rule]:
-    wanted = given.get("include_base_tool_rules")
-    return rules.checked_rules([*given.get("tool_rules", ()), *base_rules(kind, names, wanted)])
 
 
 def _new_blocks(agent: Agent, given: Given) -> list[Block]:

@@ -66,9 +66,11 @@ def from_handle(handle: str) -> Config:
     provider, slash, name = handle.partition("/")
     if not slash or not provider or not name.strip():
         raise Problem(400, "INVALID_ARGUMENT: The model handle should be in the format provider/model-name")
-    info = providers.model_info(handle)
-    if info is None:
-        raise Problem(404, f"NOT_FOUND: Handle {handle} not found, must be one of {providers.handles()}")
+    try:
+        info = providers.model_info(handle)
+    except providers.UnknownProvider:
+        handles = ", ".join(f"'{model.handle}'" for model in providers.known_models())
+        raise Problem(404, f"NOT_FOUND: Handle {handle} not found, must be one of [{handles}]") from None
     return {
         "model": name,
         "model_endpoint_type": provider,

@@ -1,4 +1,4 @@
-"""An agent's tool rules as lists: checked, deduplicated, with and without a tool."""
+"""An agent's tool rules as its row stores them: checked, deduplicated, with and without a tool."""
 
 from __future__ import annotations
 
@@ -8,72 +8,43 @@ from typing import Any
 from lettaweb.lib.problems import Problem
 from tools import rules
 
-Rule = dict[str, Any]
-APPROVAL = "requires_approval"
+Stored = list[dict[str, Any]]
 
 
-def checked_rules(given: Sequence[Mapping[str, Any]]) -> list[Rule]:
+def first_rules(kind: str, names: Iterable[str], given: Sequence[Mapping[str, Any]], wanted: bool | None) -> Stored:
+    """The rules of a new agent of type ``kind``: those ``given``, then those of its built-in tools.
+
+    ``wanted``: whether it gets the latter, None leaves it to its type. Raises as :func:`checked_rules`.
+    """
+    base = [rules.to_wire(rule) for rule in rules.default_rules(kind, names, include=wanted)]
+    return checked_rules([*given, *base])
+
+
+def checked_rules(given: Sequence[Mapping[str, Any]]) -> Stored:
     """``given`` in stored form, each rule once. A :class:`Problem` 422 names the first that does not fit."""
     try:
-        return [rules.to_wire(rule) for rule in rules.parse_rules(given)]
-    except rules.RuleError as error:
+        return _stored(rules.parse_rules(given))
+    except rules.RulesError as error:
         raise Problem(422, f"tool_rules: {error}") from None
 
 
-def approval_rule(name: str) -> Rule:
-    return {"tool_name": name, "type": APPROVAL, "prompt_template": None}
+def with_approval(stored: Stored, names: Iterable[str], *, required: bool = True) -> Stored:
+    """``stored`` with calls of these tools asking a person, or no longer asking."""
+    parsed = rules.parse_rules(stored)
+    for name in names:
+        parsed = rules.with_approval(parsed, name, required)
+    return _stored(parsed)
 
 
-def with_approval(stored: Sequence[Rule], names: Iterable[str]) -> list[Rule]:
-    """``stored`` with a rule that asks for every one of ``names``."""
-    gated = {rule["tool_name"] for rule in stored if rule["type"] == APPROVAL}
-    return [*stored, *(approval_rule(name) for name in dict.fromkeys(names) if name not in gated)]
+def without_tool(stored: Stored, name: str) -> Stored:
+    """``stored`` without the rules of a tool and without its name in the rules of others."""
+    return _stored(rules.without_tool(rules.parse_rules(stored), name))
 
 
-def without_approval(stored: Sequence[Rule], name: str) -> list[Rule]:
-    return [rule for rule in stored if not (rule["type"] == APPROVAL and rule["tool_name"] == name)]
-
-
-def without_tool(stored: Sequence[Rule], name: str) -> list[Rule]:
-    """``stored`` without the rules of a tool and without its name in the rules of others.
-
-    A rule that is left with no child, or no output, says nothing any more and goes too.
-    """
-    kept = [_stripped(rule, name) for rule in stored if rule["tool_name"] != name]
-    return [rule for rule in kept if rule is not None]
-
-
-def renamed(stored: Sequence[Rule], old: str, new: str) -> list[Rule]:
+def renamed(stored: Stored, old: str, new: str) -> Stored:
     """``stored`` with a tool under its new name, wherever it stands."""
-    return [_renamed(rule, old, new) for rule in stored]
+    return _stored(rules.rename_tool(rules.parse_rules(stored), old, new))
 
 
-def _stripped(rule: Rule, name: str) -> Rule | None:
-    rule = dict(rule)
-    if "children" in rule:
-        rule["children"] = [child for child in rule["children"] if child != name]
-        if rule.get("child_arg_nodes"):
-            rule["child_arg_nodes"] = [node for node in rule["child_arg_nodes"] if node["name"] != name]
-        return rule if rule["children"] else None
-    if "child_output_mapping" in rule:
-        mapping = rule["child_output_mapping"]
-        rule["child_output_mapping"] = {output: child for output, child in mapping.items() if child != name}
-        if rule.get("default_child") == name:
-            rule["default_child"] = None
-        return rule if rule["child_output_mapping"] else None
-    return rule
-
-
-def _renamed(rule: Rule, old: str, new: str) -> Rule:
-    def named(name: Any) -> Any:
-        return new if name == old else name
-
-    rule = {**rule, "tool_name": named(rule["tool_name"])}
-    if "children" in rule:
-        rule["children"] = [named(child) for child in rule["children"]]
-    if rule.get("child_arg_nodes"):
-        rule["child_arg_nodes"] = [{**node, "name": named(node["name"])} for node in rule["child_arg_nodes"]]
-    if "child_output_mapping" in rule:
-        rule["child_output_mapping"] = {key: named(child) for key, child in rule["child_output_mapping"].items()}
-        rule["default_child"] = named(rule.get("default_child"))
-    return rule
+def _stored(parsed: Iterable[rules.Rule]) -> Stored:
+    return [rules.to_wire(rule) for rule in parsed]

@@ -48,10 +48,7 @@ def set_approval(agent: Agent, name: str, required: bool) -> Agent:
     """Whether calls of the tool ``name`` ask a person first; the agent need not have that tool yet."""
     with transaction.atomic():
         agent = locked_agent(agent)
-        if required:
-            agent.tool_rules = rules.with_approval(agent.tool_rules, [name])
-        else:
-            agent.tool_rules = rules.without_approval(agent.tool_rules, name)
+        agent.tool_rules = rules.with_approval(agent.tool_rules, [name], required=required)
         agent.save(update_fields=["tool_rules", "updated_at"])
     return agent
 
