@@ -15,6 +15,7 @@ CLIP_CHARS = 50_000
 KEEP = 0.7
 ATTACHED = 2  # MessageContext.ATTACHED; models stay out of this package
 ASKING = ("user", "system")
+HEARTBEAT = '{\n  "type": "heartbeat"'  # how such a user message begins; it goes on with a turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ def plan_cut(
     turns allow it. Whole turns go: a turn begins with a user message. Never cut: between a call and its
     result, inside a set whose call is in ``pending_ids``, between a message and one attached to it. With
     ``keep_fraction`` 0 a last turn that has its answer goes too. With ``steps`` a turn may also be cut
-    before one of its later answers, for a turn that fills the window alone.
+    after results, for a turn that fills the window alone.
     """
     body = foldable(history)
     tokens = [message.tokens or estimate_tokens(message.parts) for message in body]
@@ -120,15 +121,19 @@ def _may_start(body: Sequence[HistoryMessage], at: int, *, steps: bool) -> bool:
     before, message = body[at - 1], body[at]
     if before.context == ATTACHED:
         return False
-    if steps and message.role == "assistant":
-        return before.role in ("tool", "approval")
+    if steps and before.role in ("tool", "approval") and (message.role == "assistant" or _is_heartbeat(message)):
+        return True
     return before.role not in ASKING and message.role in ASKING and _asks(body, at)
 
 
 def _asks(body: Sequence[HistoryMessage], at: int) -> bool:
-    """Whether a user message stands at ``at`` or follows the system notes there."""
-    rest = (body[place].role for place in range(at, len(body)))
-    return next((role for role in rest if role != "system"), "") == "user"
+    """Whether a user's message stands at ``at`` or follows the system notes there; a heartbeat is none."""
+    said = next((body[place] for place in range(at, len(body)) if body[place].role != "system"), None)
+    return said is not None and said.role == "user" and not _is_heartbeat(said)
+
+
+def _is_heartbeat(message: HistoryMessage) -> bool:
+    return any(str(part.get("text", "")).startswith(HEARTBEAT) for part in message.parts)
 
 
 def _is_answer(message: HistoryMessage) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,6 +19,7 @@ from agents.context import (
     plan_cut,
 )
 from agents.context.pairing import INTERRUPTED
+from agents.memory.boot import heartbeat_text
 from tests.agents.histories import MESSAGES, call, check, result, said, texts
 
 WINDOW, RESERVE = 100_000, 2_000
@@ -138,6 +141,15 @@ def test_it_finds_no_cut_inside_one_turn_unless_steps_may_be_parted() -> None:
     assert cut is not None
     check(chat_messages(after_cut(history, cut)))
     assert foldable(history)[cut].role == "assistant"
+
+
+def test_it_takes_a_heartbeat_for_the_middle_of_a_turn() -> None:
+    beat = heartbeat_text("You asked to act again.", now=datetime(2026, 3, 1, tzinfo=UTC), timezone="UTC")
+    history = [said("user", "do"), said("assistant", call("a")), said("tool", result("a")), said("user", beat)]
+    history += [said("assistant", call("b")), said("tool", result("b"))]
+    assert plan_cut(history, window=1, reserve=0) is None
+    assert plan_cut(history, window=1, reserve=0, steps=True) == 3
+    assert plan_cut([*history, said("user", "next")], window=1, reserve=0) == 6
 
 
 def test_it_does_not_count_the_summary_before() -> None:
