@@ -24,12 +24,12 @@ def without_trailing_commas(text: str) -> str:
     position = 0
     before, comma = "", -1
     for found in _TOKEN.finditer(text):
-        token = found[0]
-        if token in "}]" and comma >= 0:
+        mark = found[0]
+        if mark in "}]" and comma >= 0:
             kept.append(text[position:comma])
             position = comma + 1
-        comma = found.start() if token == "," and before not in ("", "{", "[", ",", ":") else -1
-        before = token
+        comma = found.start() if mark == "," and before not in ("", "{", "[", ",", ":") else -1
+        before = mark
     return "".join([*kept, text[position:]])
 
 

@@ -24,7 +24,7 @@ _left: ContextVar[list[int]] = ContextVar("steps_left")
 _WORDS = {"object": "an object", "array": "a list", "integer": "an integer", "null": "null"}
 
 
-class _TooMuch(Exception):  # noqa: N818 - ends the validator, never leaves this module
+class _TooMuch(Exception):
     """The schema wants more work than arguments are worth."""
 
 

@@ -84,7 +84,7 @@ def _tool_schema(
     if args_json_schema:
         schema = given.parameters_schema(args_json_schema)
     else:
-        schema, optional = _parameters_schema(function.name, visible, docs, scope)
+        schema, optional = _parameters_schema(visible, docs, scope)
     return ToolSchema(
         name=function.name,
         description=clean_text(description or "") or docs.description,
@@ -103,7 +103,7 @@ def _docs(function: Function, description: str | None, args_json_schema: Mapping
     found = description or str((args_json_schema or {}).get("description") or "")
     if not found:
         raise failed(f"Function {function.name} missing docstring")
-    return Docs(description=clean_text(found), complete=False)
+    return Docs(function.name, clean_text(found), complete=False)
 
 
 def _docstring(function: Function) -> str:
@@ -129,17 +129,15 @@ def _is_visible(parameter: Parameter, docs: Docs) -> bool:
     return parameter.name not in _INJECTED and (parameter.name != "agent_id" or "agent_id" in docs.parameters)
 
 
-def _parameters_schema(
-    function: str, parameters: list[Parameter], docs: Docs, scope: Scope
-) -> tuple[dict[str, Any], tuple[str, ...]]:
+def _parameters_schema(parameters: list[Parameter], docs: Docs, scope: Scope) -> tuple[dict[str, Any], tuple[str, ...]]:
     types = Types(scope)
     properties: dict[str, Any] = {}
     required: list[str] = []
     optional: list[str] = []
     for parameter in parameters:
-        annotation = _annotation(parameter, function)
-        inner = _optional_part(annotation, parameter, function, scope)
-        properties[parameter.name] = _property(parameter, inner or annotation, docs, function, types)
+        annotation = _annotation(parameter, docs.function)
+        inner = _optional_part(annotation, parameter, docs, scope)
+        properties[parameter.name] = _property(parameter, inner or annotation, docs, types)
         if parameter.default is None:
             (required if inner is None else optional).append(parameter.name)
     schema: dict[str, Any] = {"type": "object", "properties": properties, "required": required}
@@ -153,24 +151,24 @@ def _annotation(parameter: Parameter, function: str) -> ast.expr:
     return parameter.annotation
 
 
-def _optional_part(annotation: ast.expr, parameter: Parameter, function: str, scope: Scope) -> ast.expr | None:
+def _optional_part(annotation: ast.expr, parameter: Parameter, docs: Docs, scope: Scope) -> ast.expr | None:
     try:
         return metadata.optional_part(annotation, scope)
     except UnmappableError as error:
-        raise _no_type(error, parameter, function) from None
+        raise _no_type(error, parameter, docs.function) from None
 
 
-def _property(parameter: Parameter, annotation: ast.expr, docs: Docs, function: str, types: Types) -> dict[str, Any]:
+def _property(parameter: Parameter, annotation: ast.expr, docs: Docs, types: Types) -> dict[str, Any]:
     described = docs.parameters.get(parameter.name, "")
     try:
         schema = schema_of(annotation, types)
     except UnmappableError as error:
         if docs.complete and not described:
-            raise _undescribed(parameter, function) from None
-        raise _no_type(error, parameter, function) from None
+            raise _undescribed(parameter, docs.function) from None
+        raise _no_type(error, parameter, docs.function) from None
     description = described or schema.get("description", "")
     if not description and docs.complete:
-        raise _undescribed(parameter, function)
+        raise _undescribed(parameter, docs.function)
     default = _named_default(parameter, types.scope)
     shown_default = {} if default is MISSING else {"default": default}
     return {**schema, **shown_default, **({"description": description} if description else {})}

@@ -18,9 +18,10 @@ _EXAMPLES = "Examples:"
 class Docs:
     """``description`` is what the model reads of the tool, ``parameters`` what it reads of each parameter.
 
-    ``complete`` means that every parameter must have its description.
+    ``function`` is its name; ``complete`` means that every parameter must have its description.
     """
 
+    function: str
     description: str = ""
     parameters: Mapping[str, str] = field(default_factory=dict)
     complete: bool = True
@@ -39,7 +40,7 @@ def read_docs(text: str, function: str) -> Docs:
     parameters: dict[str, str] = {}
     for parameter in parsed.params:
         parameters.setdefault(parameter.arg_name, parameter.description or "")
-    return Docs(_described(parsed, text), parameters)
+    return Docs(function, _described(parsed, text), parameters)
 
 
 def _described(parsed: docstring_parser.Docstring, text: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Final
 MAX_NODES = 2000
 
 
-class NotLiteral(Exception):  # noqa: N818 - not an error: the default is merely unknown
+class NotLiteral(Exception):
     """An expression that only running the program would settle."""
 
 

@@ -21,7 +21,7 @@ _IMPOSSIBLE = frozenset(
 _NULL = {"type": "null"}
 
 
-class _NotStrict(Exception):  # noqa: N818 - not an error: the tool is offered without strictness
+class _NotStrict(Exception):
     """The schema has no strict form."""
 
 
