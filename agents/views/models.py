@@ -15,7 +15,7 @@ class Models(APIView):
     """/v1/models/"""
 
     def get(self, request: Request) -> Response:
-        return Response([model_state(provider, info) for provider, info in models_of(request.query_params)])
+        return Response([model_state(model.provider, model.info) for model in models_of(request.query_params)])
 
 
 class EmbeddingModels(APIView):
@@ -29,4 +29,4 @@ class Providers(APIView):
     """GET /v1/providers/: what the settings configure; keys are never shown."""
 
     def get(self, request: Request) -> Response:
-        return Response([provider_state(name, configured) for name, configured in providers.known()])
+        return Response([provider_state(name, providers.get(name).configured()) for name in providers.names()])
