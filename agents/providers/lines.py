@@ -15,6 +15,14 @@ BOM = b"\xef\xbb\xbf"
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
+def _finite(digits: str) -> float | str:
+    number = float(digits)
+    return number if math.isfinite(number) else digits
+
+
+DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=lambda _name: None)  # one for all: making it costs
+
+
 class Lines:
     """Splits pieces of bytes into lines, however the pieces are cut."""
 
@@ -107,7 +115,7 @@ def clean(text: str) -> str:
 def load(text: str) -> Any:
     """The JSON value of a vendor's text; raises ValueError, also for what is nested too deeply."""
     try:
-        return json.loads(text, parse_float=_finite, parse_constant=_nothing)
+        return DECODER.decode(text)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
 
@@ -151,12 +159,3 @@ def arguments_of(value: Any) -> str:
     if isinstance(value, str):
         return clean(value)
     return "" if value is None else clean(json.dumps(value, ensure_ascii=False))
-
-
-def _finite(digits: str) -> float | str:
-    number = float(digits)
-    return number if math.isfinite(number) else digits
-
-
-def _nothing(_name: str) -> None:
-    return None

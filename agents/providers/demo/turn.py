@@ -26,6 +26,7 @@ from agents.providers.lines import load_object, text_of
 
 PROVIDER = "demo"
 HONEST = "I am lettaweb's demo model: a few rules, no language model."
+WHO = "Demo model:"
 SILENT = ("heartbeat", "login", "system_alert")
 SPEAKER = "send_message"
 MAX_QUOTE = 1000
@@ -141,11 +142,12 @@ def _said(request: ModelRequest, turn: Turn, planned: Sequence[Wish]) -> str:
     fresh = _latest(request.messages) if planned else turn.results
     lines = [_quoted(names.get(result.id, "tool"), result) for result in fresh if result.id not in told]
     if planned:
-        return "\n".join([*lines, f"I call {_listed([wish.tool.name for wish in planned])}, as asked."])
+        called = f"I call {_listed([wish.tool.name for wish in planned])}, as asked."
+        return "\n".join([WHO, *lines, called])
     if told and turn.heard:
-        return "" if not lines else "\n".join(lines)
+        return "\n".join([WHO, *lines]) if lines else ""
     lines += [f"There is no tool named {name} for me to call." for name in missing(turn.said, request.tools)]
-    return "\n".join(lines) if turn.heard else "\n".join([HONEST, *lines, *_echo(request, turn)])
+    return "\n".join([WHO, *lines] if turn.heard else [HONEST, *lines, *_echo(request, turn)])
 
 
 def _latest(messages: Sequence[ChatMessage]) -> list[ResultPart]:

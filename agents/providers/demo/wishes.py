@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
 from typing import Any
 
 from agents.providers.base import ToolSpec
@@ -61,11 +60,15 @@ def _rounds(words: str) -> Iterator[str]:
         yield words
         return
     words = TIMES.sub(" ", words)
-    quoted = QUOTED.findall(words)
-    for round_ in range(min(int(times[1]), MAX_TIMES)):
-        places = count()
-        kept = min(round_, len(quoted) - 1)
-        yield QUOTED.sub(lambda match, places=places, kept=kept: match[0] if next(places) == kept else " ", words)
+    quoted = [match.span() for match in QUOTED.finditer(words)]
+    for number in range(min(int(times[1]), MAX_TIMES)):
+        kept = quoted[min(number, len(quoted) - 1)] if quoted else (0, 0)
+        yield "".join(sign for at, sign in enumerate(words) if _shown(at, kept, quoted))
+
+
+def _shown(at: int, kept: tuple[int, int], quoted: Sequence[tuple[int, int]]) -> bool:
+    """Whether the character at this place is outside of quotes or inside the kept one."""
+    return kept[0] <= at < kept[1] or not any(start <= at < end for start, end in quoted)
 
 
 def missing(text: str, tools: Sequence[ToolSpec]) -> list[str]:
