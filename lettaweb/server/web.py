@@ -116,13 +116,19 @@ class WebServer(Server):
 
     async def handle_reply(self, protocol: Any, message: Any) -> None:
         await super().handle_reply(protocol, message)
+        if self._gone(protocol):
+            await asyncio.sleep(0)  # an application that has not noticed yet must not keep the loop to itself
+            return
         transport = _raw_transport(protocol)
         if transport is not None and _waiting(transport) > HIGH:
             await self._until_taken(protocol, transport)
 
+    def _gone(self, protocol: Any) -> bool:
+        return "disconnected" in self.connections.get(protocol, {"disconnected": 0})
+
     async def _until_taken(self, protocol: Any, transport: Any) -> None:
         least, since = _waiting(transport), time.monotonic()
-        while protocol in self.connections and "disconnected" not in self.connections[protocol]:
+        while not self._gone(protocol):
             await asyncio.sleep(_LOOK)
             now = _waiting(transport)
             if now <= HIGH // 2:

@@ -1,0 +1,196 @@
+"""The web server itself, with a small application in place of ours: back-pressure, caps, an orderly end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+import websockets.sync.client
+
+from tests.servers import ROOT, base, clean_environment, free_port
+
+APPLICATION = '''
+import asyncio, os, sys
+os.environ["DJANGO_SETTINGS_MODULE"] = "lettaweb.settings"
+import django
+django.setup()
+from lettaweb import lifespan
+from lettaweb.server import web
+
+async def nothing(): pass
+lifespan.start = nothing
+async def stop():
+    lifespan.drain.begin()
+lifespan.stop = stop
+web.STALLED = 1.0
+sent = 0
+
+async def application(scope, receive, send):
+    global sent
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.accept"})
+        while True:
+            await send({"type": "websocket.send", "text": "x" * 65536})
+            sent += 65536
+    headers = [(b"content-type", b"text/plain")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    path = scope["path"]
+    if path == "/flood":
+        for _ in range(int(scope["query_string"] or 1000)):
+            await send({"type": "http.response.body", "body": b"x" * 65536, "more_body": True})
+            sent += 65536
+        await send({"type": "http.response.body", "body": b""})
+    elif path == "/slow":
+        await send({"type": "http.response.body", "body": b": hello\\n", "more_body": True})
+        await lifespan.drain.wait()
+        await send({"type": "http.response.body", "body": b"come back", "more_body": False})
+    elif path == "/deaf":
+        await send({"type": "http.response.body", "body": b": hello\\n", "more_body": True})
+        await asyncio.Event().wait()
+    else:
+        await send({"type": "http.response.body", "body": str(sent).encode()})
+
+server = web.WebServer(application, endpoints=["tcp:port=%s:interface=127.0.0.1" % sys.argv[1]], signal_handlers=False)
+server.run()
+sys.exit(server.exit_code)
+'''
+
+
+@dataclass
+class Running:
+    process: subprocess.Popen[bytes]
+    port: int
+
+    def ask(self, path: str) -> httpx.Response:
+        return httpx.get(f"http://127.0.0.1:{self.port}{path}", trust_env=False, timeout=10)
+
+    def sent(self) -> int:
+        return int(self.ask("/sent").text)
+
+    def memory(self) -> int:
+        return int(psutil.Process(self.process.pid).memory_info().rss)
+
+    def connect(self, request: str) -> socket.socket:
+        connection = socket.socket()
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect(("127.0.0.1", self.port))
+        connection.sendall(request.encode())
+        return connection
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Running]:
+    port = free_port()
+    environment = {**clean_environment(), **base(tmp_path), "LETTAWEB_MAX_BODY_MB": "1"}
+    process = subprocess.Popen([sys.executable, "-c", APPLICATION, str(port)], env=environment, cwd=ROOT)
+    made = Running(process, port)
+    wait_until(lambda: answers(made), 30)
+    yield made
+    process.kill()
+    process.wait()
+
+
+def answers(running: Running) -> bool:
+    try:
+        return running.ask("/").status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
+def wait_until(condition: object, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():  # type: ignore[operator]
+            return
+        time.sleep(0.05)
+    raise AssertionError("it did not come true in time")
+
+
+def test_it_waits_for_a_slow_reader_and_cuts_one_that_takes_nothing(running: Running) -> None:
+    before = running.memory()
+    readers = [running.connect("GET /flood?4000 HTTP/1.1\r\nHost: x\r\n\r\n") for _ in range(3)]
+    time.sleep(0.5)
+    assert running.memory() - before < 40 * 1024 * 1024
+    assert running.sent() < 3 * 8 * 1024 * 1024
+    for reader in readers:
+        wait_until(lambda reader=reader: is_cut(reader), 20)
+    assert running.ask("/").status_code == 200
+
+
+def is_cut(connection: socket.socket) -> bool:
+    """Whether the server has reset the connection, though we never read what it sent."""
+    return connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) != 0 or established(connection) is False
+
+
+def established(connection: socket.socket) -> bool:
+    return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == 1
+
+
+def test_it_sends_everything_to_a_reader_that_takes_its_time(running: Running) -> None:
+    connection = running.connect("GET /flood?32 HTTP/1.0\r\nHost: x\r\n\r\n")
+    received = 0
+    while part := connection.recv(131072):
+        received += len(part)
+        time.sleep(0.002)
+    assert received > 32 * 65536
+
+
+def test_it_holds_back_on_a_websocket_that_is_not_read(running: Running) -> None:
+    before = running.memory()
+    with websockets.sync.client.connect(
+        f"ws://127.0.0.1:{running.port}/", max_size=None, max_queue=1, proxy=None, close_timeout=0.1
+    ):
+        time.sleep(0.7)
+        assert running.sent() < 32 * 1024 * 1024
+        assert running.memory() - before < 40 * 1024 * 1024
+
+
+BODIES = {
+    "declared": "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2000000\r\n\r\n",
+    "chunked": "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    + ("10000\r\n" + "x" * 65536 + "\r\n") * 20,
+}
+
+
+@pytest.mark.parametrize("request_text", BODIES.values(), ids=BODIES)
+def test_it_refuses_a_large_body_before_it_has_come(running: Running, request_text: str) -> None:
+    connection = running.connect(request_text)
+    answer = b""
+    while part := connection.recv(4096):
+        answer += part
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert answer.endswith(b'{"detail":"The body is larger than 1 MB."}')
+    assert running.ask("/").status_code == 200
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_ends_in_order_under_open_streams(running: Running, number: signal.Signals) -> None:
+    slow = [running.connect("GET /slow HTTP/1.0\r\nHost: x\r\n\r\n") for _ in range(5)]
+    deaf = [running.connect("GET /deaf HTTP/1.0\r\nHost: x\r\n\r\n") for _ in range(5)]
+    for connection in [*slow, *deaf]:
+        assert connection.recv(4096)
+    os.kill(running.process.pid, number)
+    assert running.process.wait(timeout=20) == 0
+    assert [b"come back" in rest(connection) for connection in slow] == [True] * 5
+    assert not any(b"come back" in rest(connection) for connection in deaf)
+
+
+def rest(connection: socket.socket) -> bytes:
+    found = b""
+    try:
+        while part := connection.recv(4096):
+            found += part
+    except ConnectionResetError:
+        pass
+    return found
