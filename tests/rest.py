@@ -40,9 +40,9 @@ def delete(path: str, *, expect: int = 200) -> Any:
     return call("DELETE", path, expect=expect)
 
 
-def new_agent(**fields: Any) -> Any:
+def new_agent(*, expect: int = 200, **fields: Any) -> Any:
     """An agent made through the API, without built-in tools unless asked for."""
-    return post("agents/", {"model": "demo/demo", "include_base_tools": False, **fields})
+    return post("agents/", {"model": "demo/demo", "include_base_tools": False, **fields}, expect=expect)
 
 
 def new_tool(source: str, **fields: Any) -> Any:
