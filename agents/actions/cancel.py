@@ -46,7 +46,7 @@ def _cancel_active(run: Run) -> Run:
     run.epoch += 1
     run.save(update_fields=["epoch", "updated_at"])
     _keep_what_was_said(course)
-    close_calls(course, results.denial(REASON), outcome=Outcome.CANCELLED)
+    close_calls(course, results.denial_text(REASON), outcome=Outcome.CANCELLED)
     run.stop_reason = "cancelled"
     fail_open_step(course, StepStatus.CANCELLED)
     end(course, "cancelled")
@@ -80,7 +80,7 @@ def _deny_waiting(conversation: Conversation, actor: Any, *, reason: str, via: s
             reason=reason, digest=call.digest,
         )  # fmt: skip
     course = course_of(run)
-    close_calls(course, results.denial(reason), outcome=Outcome.CANCELLED)
+    close_calls(course, results.denial_text(reason), outcome=Outcome.CANCELLED)
     run.status, run.stop_reason = RunStatus.CANCELLED, "cancelled"
     run.save(update_fields=["status", "stop_reason", "updated_at"])
     announce("runs", run.pk)

@@ -61,7 +61,7 @@ def _effect(call: ToolCall, verdict: Verdict, *, unknown: bool) -> dict[str, Any
         return {"state": CallState.READY, **edited}
     done: dict[str, Any] = {"state": CallState.DONE, "finished_at": timezone.now()}
     if verdict.kind == "deny":
-        text = UNKNOWN_TOLD if unknown else results.denial(verdict.reason)
+        text = UNKNOWN_TOLD if unknown else results.denial_text(verdict.reason)
         outcome = Outcome.INTERRUPTED if unknown else Outcome.DENIED
         return {**done, "outcome": outcome, "result_ok": False, "result_text": text}
     limit = call.tool.return_char_limit if call.tool else 50_000

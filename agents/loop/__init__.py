@@ -83,9 +83,7 @@ def next_order(course: Course) -> Order:
     """The next verb, from the rows alone."""
     while not course.ended:
         calls = open_calls(course.conversation.pk)
-        if not calls:
-            return prepare(course)
-        act = settle(course, calls)
-        if act is not None:
-            return act
+        order = settle(course, calls) if calls else prepare(course)
+        if order is not None:
+            return order
     return Done(course.run.status)

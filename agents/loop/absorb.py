@@ -199,8 +199,10 @@ def _finish_text(course: Course, box: Toolbox, response: ModelResponse) -> None:
         end(course, "max_tokens_exceeded", _max_tokens_error())
     elif response.stop == "pause":
         return
-    elif missing := rules.blocks_exit(box.rules, box.history):
+    elif missing := rules.blocks_exit(box.rules, box.history, tool_names=box.names):
         note = rules.exit_note(missing)
+        course.options["exit_refused"] = True
+        course.run.save(update_fields=["options", "updated_at"])
         add_message(course, MessageRole.SYSTEM, [{"type": "text", "text": note}])
     else:
         end(course, "end_turn")

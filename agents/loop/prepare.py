@@ -8,6 +8,7 @@ from dataclasses import replace
 from agents import context, providers
 from agents.events import StepHead, page
 from agents.events.kinds import is_delta
+from agents.loop.absorb import fail
 from agents.loop.compact import handle, summary_order, window
 from agents.loop.course import Course
 from agents.loop.offer import Offered, Toolbox, offered, toolbox
@@ -21,12 +22,16 @@ from tools import rules
 DEFAULT_MAX_TOKENS = 4096
 
 
-def prepare(course: Course) -> Ask | Summarize:
-    """The next thing to ask the model."""
+def prepare(course: Course) -> Ask | Summarize | None:
+    """The next thing to ask the model; None when the run had to end instead."""
     box = toolbox(course)
     system = _system_prompt(course, box)
     history = in_context(course)
-    what = offered(box, must_call=_required(course, box))
+    try:
+        what = offered(box, must_call=_required(course, box))
+    except rules.NoValidToolsError as error:
+        fail(course, "no_valid_tools", str(error))
+        return None
     request = _request(course, system, history, what)
     summary = summary_order(course, request, history)
     if summary is not None:
@@ -42,7 +47,7 @@ def prepare(course: Course) -> Ask | Summarize:
 def _required(course: Course, box: Toolbox) -> Sequence[str]:
     """Tools that a rule wants called before the turn ends, once the model tried to end it."""
     if course.options.get("exit_refused"):
-        missing: Sequence[str] = rules.blocks_exit(box.rules, box.history)
+        missing: Sequence[str] = rules.blocks_exit(box.rules, box.history, tool_names=box.names)
         return missing
     return ()
 

@@ -96,7 +96,10 @@ def _kind(box: Toolbox, name: str) -> CallKind:
 def _prefill(box: Toolbox, name: str) -> Mapping[str, Any]:
     if not box.rules:
         return {}
-    found: Mapping[str, Any] = rules.offer(box.rules, box.names, box.history).prefill.get(name, {})
+    try:
+        found: Mapping[str, Any] = rules.offer(box.rules, box.names, box.history).prefill.get(name, {})
+    except rules.NoValidToolsError:
+        return {}
     return found
 
 

@@ -211,7 +211,7 @@ def _exits(box: Toolbox, calls: Sequence[ToolCall]) -> bool:
     ran = [call.name for call in calls if call.outcome in (Outcome.RAN, Outcome.ANSWERED)]
     if not any(rules.is_terminal(box.rules, name) for name in ran):
         return False
-    return not rules.blocks_exit(box.rules, box.history)
+    return not rules.blocks_exit(box.rules, box.history, tool_names=box.names)
 
 
 def _goes_on(course: Course, box: Toolbox, calls: Sequence[ToolCall]) -> bool:
@@ -220,6 +220,6 @@ def _goes_on(course: Course, box: Toolbox, calls: Sequence[ToolCall]) -> bool:
     if any(call.heartbeat or not call.result_ok for call in calls):
         return True
     return any(rules.must_continue(box.rules, call.name) for call in calls) or bool(
-        rules.blocks_exit(box.rules, box.history)
+        rules.blocks_exit(box.rules, box.history, tool_names=box.names)
     )
 

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 PipPolicy = Literal["deny", "allowlist", "any"]
 MIB = 1 << 20
+DISTRIBUTION = re.compile(r"[ ;<>=!~\[(]")  # what follows the name in a requirement
 FULL, LANDLOCK, NONE = 3, 2, 0
 # Part of the contract with tools: arguments and results may be pydantic models wherever the server has pydantic.
 ALWAYS_PRELOADED = ("pydantic",)
@@ -79,7 +80,7 @@ def from_settings() -> SandboxConfig:
     return SandboxConfig(
         data_dir=Path(setting("DATA_DIR", Path("var"))).resolve(),
         min_tier=int(setting("SANDBOX_MIN_TIER", LANDLOCK)),
-        force_tier=None if forced is None else int(forced),
+        force_tier=int(forced) if str(forced or "").strip() else None,
         unsafe=bool(setting("SANDBOX_UNSAFE", False)),
         hidden_paths=private_paths(),
         pip_policy=setting("SANDBOX_PIP", "deny"),
@@ -128,7 +129,7 @@ def packages(preload: tuple[str, ...]) -> list[str]:
         except importlib.metadata.PackageNotFoundError:
             continue
         entries.update(file.parts[0] for file in distribution.files or [] if file.parts[0] not in ("..", "/"))
-        wanted += [re.split(r"[ ;<>=!~\[(]", text, maxsplit=1)[0] for text in distribution.requires or [] if "extra ==" not in text]
+        wanted += [DISTRIBUTION.split(text, 1)[0] for text in distribution.requires or [] if "extra ==" not in text]
     return [site, *(os.path.join(site, entry) for entry in sorted(entries))] if entries else []
 
 
@@ -155,7 +156,7 @@ def limits(config: SandboxConfig) -> dict[str, int]:
 
 
 def concurrency(config: SandboxConfig) -> int:
-    """Return how many calls may run at once: four per core (tools wait a lot), while their memory fits in what is free."""
+    """Return how many calls may run at once: four per core (tools wait a lot), if their memory fits in what is free."""
     if config.concurrency > 0:
         return config.concurrency
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
