@@ -10,18 +10,21 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from agents.actions.cancel import cancel_conversation
 from agents.actions.llm import from_handle
 from agents.context import estimate_tokens
 from agents.loop.course import lock
 from agents.memory.blocks import block_views
 from agents.memory.compile import system_prompt
-from agents.models import Agent, Conversation, Message, MessageContext, MessageRole, Run
+from agents.models import Agent, Conversation, Message, MessageContext, MessageRole, Run, Step, ToolCall
+from agents.models.run import ACTIVE
 from lettaweb.lib.problems import Problem
 from tools import rules
 
 FIELDS = ("summary", "description", "model", "model_settings", "context_window_limit", "last_message_at")
 MOST_COPIED = 1000  # messages that a fork takes over
-AT_ONCE = 200  # rows of one write: no transaction of a deletion holds the writer long
+AT_ONCE = 200  # rows of one write: no transaction holds the writer long
+TRIES = 5
 
 
 def create_conversation(owner: Agent, given: Mapping[str, Any]) -> Conversation:
@@ -67,23 +70,44 @@ def recompile(row: Conversation, *, dry_run: bool = False) -> str:
 
 
 def delete_conversation(row: Conversation, actor: Any) -> None:
-    """Cancel what runs or waits in it, then delete it with its messages. 400 for an agent's default one."""
-    from agents.actions.cancel import cancel_conversation
+    """Cancel what runs or waits in it, then delete it with its messages and runs.
 
+    A large history goes in pieces. Raises a :class:`Problem` 400 for an agent's default conversation, 409
+    when new runs keep coming.
+    """
     if row.is_default:
         raise Problem(400, "The default conversation of an agent cannot be deleted")
-    cancel_conversation(row, actor)
-    delete_in_slices(Message.objects.filter(conversation=row))
-    delete_in_slices(Run.objects.filter(conversation=row))
+    for _ in range(TRIES):
+        cancel_conversation(row, actor)
+        _drop_history(row)
+        if _dropped(row):
+            return
+    raise Problem(409, f"CONFLICT: conversation {row.wire_id} is busy; it was not deleted")
+
+
+def _drop_history(row: Conversation) -> None:
+    for rows in (
+        ToolCall.objects.filter(conversation=row),
+        Message.objects.filter(conversation=row),
+        Step.objects.filter(run__conversation=row).exclude(run__status__in=ACTIVE),
+        Run.objects.filter(conversation=row).exclude(status__in=ACTIVE),
+    ):
+        _drop(rows)
+
+
+def _drop(rows: QuerySet[Any]) -> None:
+    """Delete ``rows`` a few at a time, each slice in a transaction of its own; a crash leaves the rest."""
+    while keys := list(rows.order_by("-pk").values_list("pk", flat=True)[:AT_ONCE]):
+        rows.model._default_manager.filter(pk__in=keys).delete()
+
+
+def _dropped(row: Conversation) -> bool:
     with transaction.atomic():
         lock(row.pk)
-        row.delete()
-
-
-def delete_in_slices(rows: QuerySet[Any]) -> None:
-    """Delete ``rows`` a few at a time, each slice in a transaction of its own; a crash leaves the rest."""
-    while keys := list(rows.order_by().values_list("pk", flat=True)[:AT_ONCE]):
-        rows.model._base_manager.filter(pk__in=keys).delete()
+        if Run.objects.filter(conversation=row, status__in=ACTIVE).exists():
+            return False
+        Conversation.objects.filter(pk=row.pk).delete()
+    return True
 
 
 def fork_conversation(source: Conversation, *, until: Message | None = None, hidden: bool = False) -> Conversation:

@@ -8,6 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q
 
+from agents.actions.cancel import cancel_conversation
 from agents.loop.course import lock
 from agents.models import Run, Step, ToolCall
 from agents.models.run import ACTIVE
@@ -27,8 +28,6 @@ def rate_step(step: Step, given: Mapping[str, Any]) -> Step:
 
 def delete_run(run: Run, actor: Any) -> None:
     """Delete a run with its steps and its log; its messages stay. What of its turn runs or waits is cancelled."""
-    from agents.actions.cancel import cancel_conversation
-
     if _open(run):
         cancel_conversation(run.conversation, actor)
     with transaction.atomic():

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db.models import Q
 
+from agents.actions.cancel import cancel_conversation
 from agents.models import Agent, Conversation, Run, ToolCall
 from agents.models.run import ACTIVE
 from agents.models.toolcall import WAITING
@@ -22,7 +23,7 @@ def cancel_runs(owner: Agent, run_ids: Sequence[str] | None, actor: Any) -> Outc
     A run that is over and waits for nobody is left out of the answer. Raises a :class:`Problem` 404 for
     a run that is not the agent's.
     """
-    open_ = _open_runs(Q(agent=owner))
+    open_ = _open_runs(owner)
     if run_ids:
         named = [_named(owner, wire) for wire in run_ids]
         open_ = [run for run in open_ if run.pk in named]
@@ -31,27 +32,15 @@ def cancel_runs(owner: Agent, run_ids: Sequence[str] | None, actor: Any) -> Outc
 
 
 def cancel_all(conversations: Iterable[Conversation], actor: Any) -> Outcomes:
-    """Cancel what is open in each conversation: what became of every run, by wire id; empty when nothing was."""
-    from agents.actions.cancel import cancel_conversation
-
-    outcomes: Outcomes = {}
-    for conversation in conversations:
-        open_ = _open_runs(Q(conversation=conversation))
-        if open_:
-            cancel_conversation(conversation, actor)
-            outcomes |= _outcomes(open_)
-    return outcomes
+    """Cancel what is open in each conversation: what became of its run, by wire id; empty when nothing was."""
+    runs = [cancel_conversation(conversation, actor) for conversation in conversations]
+    return {run.wire_id: str(run.status) for run in runs if run is not None}
 
 
-def _open_runs(which: Q) -> list[Run]:
+def _open_runs(owner: Agent) -> list[Run]:
     """The runs that are active or whose calls wait for a person."""
-    waiting = ToolCall.objects.filter(which, state__in=WAITING).values("step__run")
-    return list(Run.objects.filter(which & (Q(status__in=ACTIVE) | Q(pk__in=waiting))).order_by("pk"))
-
-
-def _outcomes(runs: Sequence[Run]) -> Outcomes:
-    rows = Run.objects.filter(pk__in=[run.pk for run in runs]).order_by("pk").values_list("uuid", "status")
-    return {ids.wire_id("run", uuid): "cancelled" if status == "cancelled" else "failed" for uuid, status in rows}
+    waiting = ToolCall.objects.filter(agent=owner, state__in=WAITING).values("step__run")
+    return list(Run.objects.filter(Q(status__in=ACTIVE) | Q(pk__in=waiting), agent=owner).order_by("pk"))
 
 
 def _named(owner: Agent, wire: str) -> int:

@@ -94,7 +94,8 @@ def superseded_by(uuid: UUID) -> UUID | None:
     # Written out, the condition is that of a partial index: only steps that were asked again are read.
     retried = Step.objects.extra(where=["agents_step.attempt > 1"])
     named = retried.annotate(attempts=Cast("superseded", TextField())).filter(attempts__contains=str(uuid))
-    return named.values_list("message_uuid", flat=True).first()
+    successor: UUID | None = named.values_list("message_uuid", flat=True).first()
+    return successor
 
 
 def _known(found: T | None, kind: str, wire: str) -> T:

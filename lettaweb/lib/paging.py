@@ -153,7 +153,7 @@ def _position(rows: QuerySet[M], cursor: str) -> int | None:
 
 
 def _everywhere(rows: QuerySet[M]) -> QuerySet[M]:
-    return cast("QuerySet[M]", rows.model._base_manager.all())
+    return rows.model._base_manager.all()
 
 
 def _cursor(rows: QuerySet[M], cursor: str, *columns: str) -> tuple[Any, ...] | None:
@@ -189,13 +189,13 @@ def _shown_by_column(rows: QuerySet[M], page: Page, cursors: QuerySet[M]) -> lis
     valued = rows.filter(**{f"{page.order_by}__isnull": False})
     empty = rows.filter(**{f"{page.order_by}__isnull": True})
     if found := _cursor(cursors, page.after, page.order_by, "id"):
-        edge = _Edge(page.order_by, *found, page.descending)
+        edge = _Edge(page.order_by, found[0], found[1], page.descending)
         if edge.value is None:
             valued, empty = valued.none(), edge.beyond_empty(empty)
         else:
             valued = edge.beyond(valued)
     if found := _cursor(cursors, page.before, page.order_by, "id"):
-        edge = _Edge(page.order_by, *found, not page.descending)
+        edge = _Edge(page.order_by, found[0], found[1], not page.descending)
         if edge.value is None:
             empty = edge.beyond_empty(empty)
         else:

@@ -41,7 +41,7 @@ def test_it_lists_models_that_are_both_a_model_and_an_llm_config() -> None:
     assert models == get("models")
     assert models
     for model in models:
-        assert LLM_CONFIG | MODEL <= model.keys()
+        assert model.keys() >= LLM_CONFIG | MODEL
         assert model["handle"] == f"{model['provider_name']}/{model['model']}"
         assert model["context_window"] == model["max_context_window"]
     assert {model["provider_name"] for model in models} == {"demo"}
@@ -56,7 +56,7 @@ def test_it_lists_the_models_of_a_provider(name: str) -> None:
 
 def test_it_lists_embedding_handles() -> None:
     for embedding in get("models/embedding"):
-        assert EMBEDDING <= embedding.keys()
+        assert embedding.keys() >= EMBEDDING
         assert embedding["model_type"] == "embedding"
 
 
