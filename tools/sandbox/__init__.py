@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import time
 
 from . import config as configuration
 from . import environments, probe
@@ -28,18 +29,21 @@ __all__ = [
     "tier",
 ]
 
+ASK_AGAIN_AFTER = 5.0  # seconds in which a machine that could not run tools is not asked again
+
 _lock = threading.Lock()
 _runner: Runner | None = None
 _config: SandboxConfig | None = None
+_refused: tuple[float, str] | None = None
 
 
 def start(config: SandboxConfig) -> None:
     """Start the sandbox, in place of one that runs; raises SandboxUnavailable when no tier that is allowed works."""
-    global _runner, _config
+    global _runner, _config, _refused
     with _lock:
         if _runner is not None:
             _runner.stop()
-        _runner, _config = None, config
+        _runner, _config, _refused = None, config, None
         _runner = probe.start(config)
 
 
@@ -54,11 +58,18 @@ def stop() -> None:
 
 def _running() -> Runner:
     """Return the sandbox, started now if it was not (or has died for good)."""
-    global _runner, _config
+    global _runner, _config, _refused
     with _lock:
-        if _runner is None or not _runner.alive:
-            _config = _config or configuration.from_settings()
-            _runner = probe.start(_config)
+        if _runner is not None and _runner.alive:
+            return _runner
+        if _refused is not None and time.monotonic() - _refused[0] < ASK_AGAIN_AFTER:
+            raise SandboxUnavailable(_refused[1])
+        _config = _config or configuration.from_settings()
+        try:
+            _runner, _refused = probe.start(_config), None
+        except SandboxUnavailable as error:
+            _refused = (time.monotonic(), str(error))
+            raise
         return _runner
 
 

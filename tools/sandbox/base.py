@@ -14,8 +14,9 @@ class SandboxCall:
     ``source`` is the tool's Python text, ``function`` the top-level function to call with
     ``arguments`` (JSON keyword arguments). ``env`` is the tool's whole environment beside what the
     sandbox itself sets. ``secrets`` are the values to black out in everything that comes back.
-    ``agent_state`` is JSON for the parameters ``agent_state`` and ``agent_id``, None when there is no agent. ``timeout`` is in
-    seconds. ``network`` lists the host names that the tool may reach (empty: none).
+    ``agent_state`` is JSON for the parameters ``agent_state`` and ``agent_id``, None when there is no agent.
+    ``timeout`` is in seconds. ``network`` lists the host names that the tool may reach (empty: none): ``name`` for
+    ports 80 and 443, ``name:port`` for another, ``*.name`` for all below.
     """
 
     id: str

@@ -58,7 +58,7 @@ def ensure(requirements: tuple[str, ...], config: SandboxConfig) -> str:
 def _check(requirement: str, config: SandboxConfig) -> None:
     found = REQUIREMENT.fullmatch(requirement)
     if found is None:
-        raise RequirementsRefused(f"{requirement!r} is no name with versions; URLs, paths and options are not installed")
+        raise RequirementsRefused(f"{requirement!r} is no name with versions; URLs and paths are not installed")
     if config.pip_policy == "any":
         return
     if config.pip_policy != "allowlist":
@@ -100,11 +100,11 @@ def _build(requirements: list[str], folder: Path) -> None:
 
 def _install(requirements: list[str], target: Path) -> None:
     python = sys.executable if importlib.util.find_spec("pip") else executable()
-    options = ["--only-binary", ":all:", "--target", str(target), "--no-input", "--disable-pip-version-check", "--quiet"]
+    options = ["--only-binary", ":all:", "--target", str(target), "--no-input", "--quiet"]
     environment = {name: value for name, value in os.environ.items() if INHERITED.fullmatch(name)}
     command = [python, "-m", "pip", "install", *options, *requirements]
     try:
-        done = subprocess.run(command, env=environment, capture_output=True, timeout=BUILD_TIMEOUT, check=False, cwd="/")
+        done = subprocess.run(command, env=environment, capture_output=True, timeout=BUILD_TIMEOUT, cwd="/")
     except subprocess.TimeoutExpired:
         raise RequirementsRefused(f"pip did not finish within {BUILD_TIMEOUT} seconds") from None
     if done.returncode:

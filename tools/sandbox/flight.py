@@ -107,7 +107,8 @@ def _may_be_set(name: str, value: str) -> bool:
     known = name.upper()
     if known.startswith(("LD_", "PYTHON")) or known.endswith("_PROXY"):
         return False
-    return bool(name) and not any(sign in name for sign in "=\0") and "\0" not in value
+    text = name + value
+    return bool(name) and "=" not in name and "\0" not in text and frame.SURROGATE.search(text) is None
 
 
 def request(call: SandboxCall) -> dict[str, Any]:
@@ -133,7 +134,7 @@ def read_outcome(flight: Flight, ending: Ending) -> SandboxOutcome:
     call, limits = flight.call, flight.config.limits
     redact = redaction.redactor(call.secrets)
     _, result, stdout, stderr = flight.files
-    rest = {
+    rest: dict[str, Any] = {
         "stdout": frame.cut(redact(frame.output(stdout, limits.output)), limits.output),
         "stderr": frame.cut(redact(frame.output(stderr, limits.output)), limits.output),
         "seconds": time.monotonic() - flight.started,

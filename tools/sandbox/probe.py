@@ -15,7 +15,7 @@ NAMES = {FULL: "full", LANDLOCK: "landlock"}
 MISSING_IN_LANDLOCK = ("a /tmp for each call", "network through the proxy", "subprocesses")
 FIX = {
     FULL: "allow unprivileged user namespaces (kernel.unprivileged_userns_clone=1, or an AppArmor profile with userns)",
-    LANDLOCK: "use Linux 5.13 or later with Landlock and seccomp",
+    LANDLOCK: "use Linux 5.13 or later with Landlock and seccomp, and a Python that every user can read",
 }
 
 

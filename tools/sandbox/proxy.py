@@ -11,7 +11,7 @@ import ipaddress
 import re
 import socket
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 
 from .config import SandboxConfig
@@ -105,9 +105,9 @@ def target_of(head: bytes) -> tuple[str, int, bytes]:
 def answer(client: socket.socket, text: str) -> None:
     """Tell the tool why not."""
     body = f"{text}\n".encode()
-    head = f"HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    head = f"HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\n"
     with contextlib.suppress(OSError):
-        client.sendall(head.encode() + body)
+        client.sendall(head.encode() + b"Connection: close\r\n\r\n" + body)
 
 
 def copy(source: socket.socket, target: socket.socket) -> None:
@@ -139,7 +139,7 @@ class Proxy:
                     item.shutdown(socket.SHUT_RDWR)
 
     @contextlib.contextmanager
-    def _held(self, item: socket.socket) -> contextlib.AbstractContextManager[socket.socket]:  # type: ignore[misc]
+    def _held(self, item: socket.socket) -> Iterator[socket.socket]:
         with self.lock:
             if self.closed:
                 item.close()

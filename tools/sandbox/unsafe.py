@@ -1,4 +1,4 @@
-"""Development only: a plain process for each call, with resource limits and nothing else. Same contract as the sandbox."""
+"""Development only: a plain process for each call, with resource limits and nothing else; the contract is the same."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ A failure of any step ends the process before the source is looked at.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -13,6 +14,7 @@ import socket
 import struct
 import sys
 import types
+from dataclasses import dataclass
 from typing import Any
 
 from . import invoke, landlock, linux, message, rootfs, seccomp
@@ -21,17 +23,47 @@ REQUEST_FD, RESULT_FD = 62, 63  # out of the way of a tool that closes or writes
 PROXY_PORT = 3128
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
 NICER = 5
+SLACK = 256  # threads that the same user may start elsewhere meanwhile
 
 
-def prepare(plan: dict[str, Any]) -> None:
-    """Do what does not depend on the call: namespaces, own /tmp and /proc, own user namespace. Tier 3 only."""
+@dataclass(frozen=True)
+class Prepared:
+    """What a spare has made ready: the filter of a call without network, and how many processes its user may have."""
+
+    filter: bytes
+    processes: int
+
+
+def prepare(plan: dict[str, Any]) -> Prepared:
+    """Do what does not depend on the call: namespaces, own /tmp and /proc, own user namespace (tier 3)."""
     linux.prctl(linux.PR_SET_PDEATHSIG, 9)
-    if plan["tier"] < 3:
-        return
-    linux.unshare(linux.CLONE_NEWNS | linux.CLONE_NEWIPC)
-    rootfs.mount_own(plan["limits"])
+    processes = plan["limits"]["threads"]
+    if plan["tier"] >= 3:
+        linux.unshare(linux.CLONE_NEWNS | linux.CLONE_NEWIPC)
+        rootfs.mount_own(plan["limits"])
+        _own_user_namespace()
+    else:
+        processes += SLACK + _threads_of_user()
     rootfs.raise_oom_score()
-    _own_user_namespace()
+    linux.bound_capabilities()
+    return Prepared(_filter(plan, network=False), processes)
+
+
+def _filter(plan: dict[str, Any], *, network: bool) -> bytes:
+    if "seccomp" in plan["without"]:
+        return b""
+    own_files = plan["tier"] >= 3
+    return seccomp.program(network=network, subprocesses=plan["subprocesses"], private_files=own_files)
+
+
+def _threads_of_user() -> int:
+    """Without a user namespace the kernel counts all threads of the user: start from those there are."""
+    found, user = 0, os.getuid()
+    for name in os.listdir("/proc"):
+        with contextlib.suppress(OSError):
+            if name.isdigit() and os.stat(f"/proc/{name}").st_uid == user:
+                found += len(os.listdir(f"/proc/{name}/task"))
+    return found
 
 
 def _own_user_namespace() -> None:
@@ -54,7 +86,7 @@ def write_proc(path: str, text: str) -> None:
         file.write(text)
 
 
-def run(plan: dict[str, Any], header: dict[str, Any], descriptors: list[int]) -> None:
+def run(plan: dict[str, Any], prepared: Prepared, header: dict[str, Any], descriptors: list[int]) -> None:
     """Lock the process down and run the call of ``header``: its descriptors are request, results, outputs, channel."""
     network = bool(header["network"])
     if network:
@@ -62,8 +94,8 @@ def run(plan: dict[str, Any], header: dict[str, Any], descriptors: list[int]) ->
     _place(descriptors)
     request = _read_request()
     _replace_environment(request["environment"])
-    _set_limits(header["limits"], threads=plan["tier"] >= 3)
-    _lock(plan, header, network=network)
+    _set_limits(header["limits"], prepared.processes)
+    _lock(plan, header, _filter(plan, network=True) if network else prepared.filter)
     _forget_ourselves(plan, header["environment"])
     invoke.run(request, result=RESULT_FD, limits=header["limits"])
 
@@ -100,7 +132,7 @@ def _replace_environment(environment: dict[str, str]) -> None:
     os.environ.update(environment)
 
 
-def _set_limits(limits: dict[str, int], *, threads: bool) -> None:
+def _set_limits(limits: dict[str, int], processes: int) -> None:
     """Soft and hard alike: nothing is left to raise. Memory counts from what Python itself needs."""
     used = _pages("VmSize") * 1024
     data = _pages("VmData") * 1024
@@ -113,9 +145,8 @@ def _set_limits(limits: dict[str, int], *, threads: bool) -> None:
         resource.RLIMIT_SIGPENDING: limits["descriptors"],
         resource.RLIMIT_DATA: data + limits["memory"],
         resource.RLIMIT_AS: used + limits["memory"] + limits["reserve"],
+        resource.RLIMIT_NPROC: processes,
     }
-    if threads:
-        wanted[resource.RLIMIT_NPROC] = limits["threads"]
     for kind, value in wanted.items():
         resource.setrlimit(kind, (value, value))
 
@@ -129,18 +160,20 @@ def _pages(name: str) -> int:
         return 0
 
 
-def _lock(plan: dict[str, Any], header: dict[str, Any], *, network: bool) -> None:
+def _lock(plan: dict[str, Any], header: dict[str, Any], instructions: bytes) -> None:
     """The steps that cannot be taken back; the order matters: each needs what the next one takes away."""
     os.nice(NICER)
-    own = plan["tier"] >= 3
     linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
     linux.drop_capabilities()
     linux.prctl(linux.PR_SET_DUMPABLE, 0)
     linux.prctl(linux.PR_SET_PDEATHSIG, 9)
     if landlock.version() and "landlock" not in plan["without"]:
-        rootfs.restrict(plan, header["environment"], own_files=own, port=PROXY_PORT if network else 0)
-    if "seccomp" not in plan["without"]:
-        seccomp.apply(seccomp.program(network=network, subprocesses=plan["subprocesses"], private_files=own))
+        port = PROXY_PORT if header["network"] else 0
+        rootfs.restrict(plan, header["environment"], own_files=plan["tier"] >= 3, port=port)
+    if instructions:
+        seccomp.apply(instructions)
+    elif "seccomp" not in plan["without"]:
+        raise OSError("there is no filter")
 
 
 def _forget_ourselves(plan: dict[str, Any], environment: str) -> None:

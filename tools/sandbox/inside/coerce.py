@@ -161,12 +161,12 @@ def _tuple(value: list[Any], inner: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(coerce(item, kind) for item, kind in zip(value, inner, strict=True))
 
 
-def _plain_type(value: Any, wanted: type) -> Any:
+def _plain_type(value: Any, wanted: Any) -> Any:
     if issubclass(wanted, enum.Enum):
         return wanted[value] if value in wanted.__members__ and not _has_value(wanted, value) else wanted(value)
     if hasattr(wanted, "model_validate"):
         return wanted.model_validate(value)
-    if dataclasses.is_dataclass(wanted) and isinstance(value, dict):
+    if isinstance(value, dict) and bool(dataclasses.is_dataclass(wanted)):
         return wanted(**_fields(value, wanted))
     if typing.is_typeddict(wanted) and isinstance(value, dict):
         return _fields(value, wanted)

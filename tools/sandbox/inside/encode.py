@@ -8,10 +8,10 @@ import datetime
 import decimal
 import enum
 import fractions
-import json
 import pathlib
 import uuid
 from collections.abc import Iterable, Mapping
+from json import dumps  # taken now: a tool may replace json.dumps
 from typing import Any
 
 DEEPEST = 64
@@ -106,7 +106,7 @@ def _text(value: bytes) -> str:
 
 def frame(content: dict[str, Any], limit: int) -> bytes:
     """Return ``content`` as the bytes of a result frame; raises ResultTooLarge when it has more than ``limit``."""
-    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    text = dumps(content, ensure_ascii=False, separators=(",", ":"))
     if len(text) > limit:
         raise ResultTooLarge(len(text), limit)
     data = text.encode("utf-8", "surrogatepass")

@@ -1,11 +1,10 @@
-"""Runs one tool: source to module, arguments to types, result to one frame. Used in every tier, and in the unsafe mode."""
+"""Runs one tool: source to module, arguments to types, result to one frame. Every tier and the unsafe mode use it."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
 import io
-import json
 import linecache
 import os
 import sys
@@ -49,14 +48,16 @@ def output(descriptor: int, limit: int) -> io.TextIOWrapper:
 
 def run(request: Mapping[str, Any], *, result: int, limits: Mapping[str, int]) -> None:
     """Run the request and write its frame to ``result``; raises nothing that the tool can cause."""
-    sys.stdout = sys.__stdout__ = output(1, 2 * limits["output"])
-    sys.stderr = sys.__stderr__ = output(2, 2 * limits["output"])
+    for descriptor, name in ((1, "stdout"), (2, "stderr")):
+        stream = output(descriptor, 2 * limits["output"])
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
     try:
         data = _outcome(request, limits["result"])
     except BaseException as error:
         data = _last_words(error)
-    for stream in (sys.stdout, sys.stderr):
-        _flush(stream)
+    _flush(sys.stdout)
+    _flush(sys.stderr)
     _write_all(result, data)
 
 
@@ -180,7 +181,8 @@ def _failure(error: BaseException) -> bytes:
 def _last_words(error: BaseException) -> bytes:
     """What is said when even the failure could not be told, for want of memory or stack."""
     kind = "MemoryError" if isinstance(error, MemoryError) else "RecursionError"
-    return json.dumps({"ok": False, "type": kind, "message": "the tool failed, and so did the account of it"}).encode()
+    text = "the tool failed, and so did the account of it"
+    return f'{{"ok":false,"type":"{kind}","message":"{text}"}}'.encode()
 
 
 def _flush(stream: Any) -> None:

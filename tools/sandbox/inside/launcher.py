@@ -142,32 +142,27 @@ def _become_zygote(control: socket.socket, plan: dict[str, Any], problems: dict[
 def _settle(plan: dict[str, Any], launcher: int) -> list[str]:
     """Put the zygote where its children shall live; return what this machine cannot give."""
     linux.prctl(linux.PR_SET_PDEATHSIG, 9)
-    missing = []
     if plan["tier"] >= 3:
         rootfs.build(plan)
         if os.geteuid() == 0:
             linux.become(NOBODY)
     else:
-        missing += _drop_root(plan)
+        _drop_root(plan)
         if os.getppid() != launcher:
             os._exit(1)
         os.chdir("/")
     linux.prctl(linux.PR_SET_PDEATHSIG, 9)
     importlib.invalidate_caches()
-    return missing if landlock.version() else [*missing, "Landlock"]
+    return [] if landlock.version() else ["Landlock"]
 
 
-def _drop_root(plan: dict[str, Any]) -> list[str]:
-    """Without namespaces: run as nobody, where Python's own files can be read by nobody."""
+def _drop_root(plan: dict[str, Any]) -> None:
+    """Without namespaces, root runs its calls as nobody; raises OSError where nobody cannot read Python's own files."""
     if os.geteuid() != 0:
-        return []
+        return
     os.setgroups([])
     os.setresgid(NOBODY, NOBODY, NOBODY)
-    os.seteuid(NOBODY)
-    if os.access(plan["libraries"][0], os.R_OK | os.X_OK, effective_ids=True):
-        os.seteuid(0)
-        os.setresuid(NOBODY, NOBODY, NOBODY)
-        return []
-    os.seteuid(0)
-    plan["user"] = 0
-    return ["a user of its own (Python's files can be read by root only)"]
+    os.setresuid(NOBODY, NOBODY, NOBODY)
+    for path in plan["libraries"][:1]:
+        if not os.access(path, os.R_OK | os.X_OK):
+            raise OSError(f"as root, calls run as the user nobody, who cannot read Python's files in {path}")

@@ -1,4 +1,4 @@
-"""System calls that Python's standard library does not offer, through ctypes; raises OSError when the kernel refuses."""
+"""System calls that Python's standard library lacks, through ctypes; raises OSError when the kernel refuses."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def setns(descriptor: int, kind: int) -> None:
     check(libc.setns(descriptor, kind), "setns")
 
 
-def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str = "") -> None:
+def mount(source: str, target: str, kind: str = "", flags: int = 0, *, options: str = "") -> None:
     """Mount ``source`` on ``target``."""
     result = libc.mount(
         source.encode(), target.encode(), kind.encode() or None, ctypes.c_ulong(flags), options.encode() or None
@@ -116,11 +116,15 @@ def die_with_parent(parent: int) -> None:
         os._exit(1)
 
 
-def drop_capabilities() -> None:
-    """Give up every capability for good, also for programs that would be executed."""
+def bound_capabilities() -> None:
+    """Let no program that would be executed gain a capability; those held now stay."""
     for capability in range(LAST_CAPABILITY + 1):
         with contextlib.suppress(OSError):
             prctl(PR_CAPBSET_DROP, capability)
+
+
+def drop_capabilities() -> None:
+    """Give up every capability for good."""
     with contextlib.suppress(OSError):
         prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
     header = (0x20080522).to_bytes(4, "little") + bytes(4)

@@ -8,10 +8,13 @@ from typing import Any
 
 from . import landlock, linux
 
+HIDDEN = "size=4k,nr_inodes=2,mode=000"
+ROOT = "size=1m,nr_inodes=4096,mode=755"
 BASE = "/tmp"  # any folder that surely exists: the new root is mounted over it
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 SYSTEM_LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/localtime")
 SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/ssl/certs", "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted")
+PROCESS_FILES = ("self", "cpuinfo", "meminfo", "stat", "loadavg", "uptime", "version", "filesystems")
 PROGRAMS = ("/usr/bin", "/bin", "/usr/sbin", "/sbin")
 WRITTEN = {
     "/etc/passwd": "tool:x:{user}:{user}:tool:/tmp:/bin/false\n",
@@ -33,7 +36,7 @@ def build(plan: dict[str, Any]) -> None:
     wanted = [*readable(plan), *plan["packages"][:1], *([plan["environments"]] if plan["environments"] else [])]
     sources = {path: os.open(path, os.O_PATH) for path in [*wanted, *DEVICES] if os.path.exists(path)}
     links = {path: os.readlink(path) for path in SYSTEM_LINKS if os.path.islink(path)}
-    linux.mount("sandbox", BASE, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "size=1m,nr_inodes=4096,mode=755")
+    linux.mount("sandbox", BASE, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, options=ROOT)
     for path, target in links.items():
         _parent(path)
         os.symlink(target, BASE + path)
@@ -80,18 +83,20 @@ def _write_files(plan: dict[str, Any]) -> None:
 
 
 def _hide(path: str) -> None:
-    """Cover a path that lies inside something visible."""
+    """Cover a path that lies inside a bound folder; folders of the new root itself hold nothing but bound ones."""
     target = BASE + path
+    if not os.path.lexists(target) or os.lstat(target).st_dev == os.lstat(BASE).st_dev:
+        return
     if os.path.isdir(target):
-        linux.mount("hidden", target, "tmpfs", linux.MS_RDONLY | linux.MS_NOSUID, "size=4k,nr_inodes=2,mode=000")
-    elif os.path.lexists(target):
+        linux.mount("hidden", target, "tmpfs", linux.MS_RDONLY | linux.MS_NOSUID, options=HIDDEN)
+    else:
         linux.mount(f"{BASE}/dev/null", target, "", linux.MS_BIND)
 
 
 def mount_own(limits: dict[str, int]) -> None:
     """Give a call its own /tmp and its own /proc."""
     options = f"size={limits['tmp']},nr_inodes={limits['inodes']},mode=700,uid={os.getuid()},gid={os.getgid()}"
-    linux.mount("tmp", "/tmp", "tmpfs", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC, options)
+    linux.mount("tmp", "/tmp", "tmpfs", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC, options=options)
     linux.mount("proc", "/proc", "proc", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
 
 
@@ -105,7 +110,9 @@ def restrict(plan: dict[str, Any], environment: str, *, own_files: bool, port: i
     rules += [(path, landlock.READ) for path in packages]
     rules += [(site, landlock.LIST)] if site else []
     rules += [(environment, landlock.READ)] if environment else []
-    rules += [("/tmp", landlock.everything()), ("/proc", landlock.READ)] if own_files else []
+    if own_files:
+        rules += [("/tmp", landlock.everything())]
+        rules += [(f"/proc/{name}", landlock.READ) for name in PROCESS_FILES]
     landlock.restrict(rules, ports=[port] if port else [])
 
 

@@ -10,8 +10,13 @@ from __future__ import annotations
 
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
 # Harmless whatever their arguments are.
-ALLOWED = """
+ALLOWED = _names("""
     read write readv writev pread64 pwrite64 preadv pwritev preadv2 pwritev2 open openat openat2 creat close
     close_range lseek stat fstat lstat newfstatat statx statfs fstatfs access faccessat faccessat2 readlink
     readlinkat getcwd chdir fchdir getdents getdents64 dup dup2 dup3 pipe pipe2 flock fsync fdatasync ftruncate
@@ -28,20 +33,20 @@ ALLOWED = """
     restart_syscall signalfd signalfd4 getrandom exit exit_group wait4 waitid sendto recvfrom sendmsg recvmsg
     sendmmsg recvmmsg shutdown getsockname getpeername getsockopt setsockopt getxattr lgetxattr fgetxattr
     listxattr llistxattr flistxattr arch_prctl get_thread_area
-""".split()
+""")
 
 # Change files by name: allowed only where every file in sight is the call's own.
-FILE_ATTRIBUTES = """
+FILE_ATTRIBUTES = _names("""
     chmod fchmod fchmodat fchmodat2 utime utimes utimensat futimesat truncate
-""".split()
+""")
 
 # New processes and programs: only where the administrator allows subprocesses.
-PROCESSES = """
+PROCESSES = _names("""
     fork vfork execve execveat setsid setpgid
-""".split()
+""")
 
 # Answered with EPERM; whatever is in no list gets ENOSYS. (clone3 must: libc then falls back to clone.)
-REFUSED = """
+REFUSED = _names("""
     chown fchown lchown fchownat setxattr lsetxattr fsetxattr removexattr lremovexattr fremovexattr ptrace
     process_vm_readv process_vm_writev process_madvise process_mrelease kcmp pidfd_open pidfd_getfd
     pidfd_send_signal rt_sigqueueinfo rt_tgsigqueueinfo mount umount2 pivot_root chroot unshare setns move_mount
@@ -57,7 +62,7 @@ REFUSED = """
     move_pages mlock mlock2 mlockall munlockall clock_settime clock_adjtime adjtimex settimeofday splice tee
     vmsplice get_robust_list io_setup io_submit io_destroy io_getevents landlock_create_ruleset
     landlock_add_rule landlock_restrict_self modify_ldt lookup_dcookie vhangup
-""".split()
+""")
 
 
 def _table(text: str) -> dict[str, int]:

@@ -1,6 +1,6 @@
-"""The fork server: takes calls from the server, hands each to a waiting child, ends it at its deadline, says how it ended.
+"""The fork server: hands each call of the server to a waiting child, ends it at its deadline, says how it ended.
 
-It never reads a request, only passes its descriptor on: nothing of one call is in the memory that the next one inherits.
+It never reads a request, only passes its descriptor on: nothing of one call is in memory that the next one inherits.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 from . import child, linux, message
 
 SPARES = 2
+PAUSE = 0.05  # seconds
 
 
 @dataclass
@@ -66,8 +67,10 @@ class Zygote:
         return max(0.0, (min(deadlines) - time.monotonic()) * 1000 + 1) if len(self.spares) >= SPARES else 0
 
     def _add_spare(self) -> None:
-        with contextlib.suppress(OSError):
+        try:
             self.spares.append(self._fork())
+        except OSError:
+            time.sleep(PAUSE)  # no process or memory to be had: calls that come meanwhile are told so
 
     def _fork(self) -> Child:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -90,12 +93,12 @@ class Zygote:
         try:
             descriptor = os.dup2(channel.fileno(), 3)
             linux.close_from(4)
-            child.prepare(self.plan)
+            prepared = child.prepare(self.plan)
             with socket.socket(fileno=descriptor) as own:
                 header, descriptors = message.receive(own)
                 if header is not None:
                     own.detach()
-                    child.run(self.plan, header, descriptors)
+                    child.run(self.plan, prepared, header, descriptors)
                     code = 0
         finally:
             os._exit(code)
@@ -147,7 +150,7 @@ class Zygote:
         if one in self.spares:
             self.spares.remove(one)
         if not one.call:
-            time.sleep(0.05)  # a spare that cannot live: do not spin
+            time.sleep(PAUSE)  # a spare that cannot live: do not spin
             return
         del self.running[one.call]
         code = os.waitstatus_to_exitcode(status)
