@@ -164,6 +164,28 @@ def ordinary() -> Answer:
     return Answer(patch={})
 
 
+STATUS_FAULTS: dict[int, FaultKind] = {
+    400: "bad_request", 401: "authentication", 402: "billing", 403: "permission", 404: "not_found", 408: "timeout",
+    409: "conflict", 413: "too_large", 429: "rate_limit", 500: "server", 502: "bad_gateway", 503: "overloaded",
+    504: "gateway_timeout", 529: "overloaded",
+}  # fmt: skip
+
+
+def polled(entries: Sequence[Mapping[str, Json]]) -> list[Answer]:
+    """The answers of successive polls: {"http": 200, other fields: changed in the ordinary answer},
+    {"http": status, "retry_after": seconds} or {"http": "timeout"}."""
+    answers = []
+    for entry in entries:
+        values = {name: value for name, value in entry.items() if name not in {"http", "retry_after"}}
+        if entry["http"] == "timeout":
+            answers.append(hang())
+        elif entry["http"] == 200:
+            answers.append(Answer(patch=values))
+        else:
+            answers.append(fault(STATUS_FAULTS[entry["http"]], retry_after=entry.get("retry_after")))
+    return answers
+
+
 def to_json(value: Answer) -> dict[str, Json]:
     """The JSON form, defaults left out; bytes are base64 under ``raw_base64``."""
     plain = Answer()

@@ -87,9 +87,9 @@ def checked(row: Mapping[str, Json], found: Rules) -> BatchRequest:
 
 async def retrieve(exchange: Exchange) -> None:
     """GET /v1/messages/batches/{id}."""
-    batch = found_batch(exchange)
 
     def act() -> Json:
+        batch = found_batch(exchange)
         poll(exchange.world, batch)
         return shown(batch, exchange)
 
@@ -104,20 +104,23 @@ async def list_batches(exchange: Exchange) -> None:
 
 async def results(exchange: Exchange) -> None:
     """GET /v1/messages/batches/{id}/results: JSON lines, only once the batch has ended."""
-    batch = found_batch(exchange)
-    if batch.output is None:
-        message = f"Message Batch {batch.id} has no available results: it has not ended"
-        raise Refused(message, status=404, kind="not_found_error")
-    output = batch.output
-    await exchange.scripted(lambda: output)
+
+    def act() -> Json:
+        batch = found_batch(exchange)
+        if batch.output is None:
+            message = f"Message Batch {batch.id} has no available results: it has not ended"
+            raise Refused(message, status=404, kind="not_found_error")
+        return batch.output
+
+    await exchange.scripted(act)
 
 
 async def cancel(exchange: Exchange) -> None:
     """POST /v1/messages/batches/{id}/cancel."""
-    batch = found_batch(exchange)
-    expect(batch.status != "ended", f"Message Batch {batch.id} has ended and cannot be canceled")
 
     def act() -> Json:
+        batch = found_batch(exchange)
+        expect(batch.status != "ended", f"Message Batch {batch.id} has ended and cannot be canceled")
         batch.status = "canceling"
         batch.times.setdefault("cancel_initiated_at", time.time())
         return shown(batch, exchange)
@@ -127,10 +130,10 @@ async def cancel(exchange: Exchange) -> None:
 
 async def delete(exchange: Exchange) -> None:
     """DELETE /v1/messages/batches/{id}."""
-    batch = found_batch(exchange)
-    expect(batch.status == "ended", f"Message Batch {batch.id} is in progress: cancel it before you delete it")
 
     def act() -> Json:
+        batch = found_batch(exchange)
+        expect(batch.status == "ended", f"Message Batch {batch.id} is in progress: cancel it before you delete it")
         batch.deleted = True
         return {"id": batch.id, "type": "message_batch_deleted"}
 

@@ -141,9 +141,9 @@ def checked(value: Mapping[str, Json]) -> BatchRequest:
 
 async def retrieve(exchange: Exchange) -> None:
     """GET /v1/batches/{id}."""
-    batch = found_batch(exchange)
 
     def act() -> Json:
+        batch = found_batch(exchange)
         poll(exchange.world, batch)
         return shown(batch)
 
@@ -167,11 +167,11 @@ async def list_batches(exchange: Exchange) -> None:
 
 async def cancel(exchange: Exchange) -> None:
     """POST /v1/batches/{id}/cancel."""
-    batch = found_batch(exchange)
-    if batch.status not in OPEN:
-        raise Refused(f"Cannot cancel a batch with status '{batch.status}'.", status=409)
 
     def act() -> Json:
+        batch = found_batch(exchange)
+        if batch.status not in OPEN:
+            raise Refused(f"Cannot cancel a batch with status '{batch.status}'.", status=409)
         move(batch, "cancelling")
         return shown(batch)
 

@@ -63,21 +63,19 @@ async def list_files(exchange: Exchange) -> None:
 
 async def retrieve(exchange: Exchange) -> None:
     """GET /v1/files/{id}."""
-    row = found_file(exchange)
-    await exchange.scripted(lambda: shown(row))
+    await exchange.scripted(lambda: shown(found_file(exchange)))
 
 
 async def content(exchange: Exchange) -> None:
     """GET /v1/files/{id}/content."""
-    row = found_file(exchange)
-    await exchange.scripted(lambda: row.content)
+    await exchange.scripted(lambda: found_file(exchange).content)
 
 
 async def delete(exchange: Exchange) -> None:
     """DELETE /v1/files/{id}."""
-    row = found_file(exchange)
 
     def act() -> Json:
+        row = found_file(exchange)
         del exchange.world.files[row.id]
         return {"id": row.id, "object": "file", "deleted": True}
 
