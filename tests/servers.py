@@ -18,7 +18,7 @@ import psutil
 
 ROOT = Path(__file__).resolve().parent.parent
 PASSWORD = "correct horse battery"
-START_SECONDS = 60.0
+START_SECONDS = 120.0
 
 
 @dataclass
