@@ -22,6 +22,7 @@ __all__ = [
     "SandboxUnavailable",
     "Tier",
     "from_settings",
+    "known_tier",
     "run",
     "run_blocking",
     "start",
@@ -79,6 +80,12 @@ def tier() -> Tier:
         return _running().tier
     except SandboxUnavailable as error:
         return Tier(0, "none", str(error))
+
+
+def known_tier() -> dict[str, int | str] | None:
+    """Return number and name of the running tier for those who must not start it, None when nothing runs."""
+    runner = _runner
+    return None if runner is None else {"tier": runner.tier.number, "name": runner.tier.name}
 
 
 def _prepare(call: SandboxCall) -> tuple[Runner, Flight]:

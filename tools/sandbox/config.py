@@ -75,12 +75,12 @@ def from_settings() -> SandboxConfig:
     def setting(name: str, default: Any) -> Any:
         return getattr(settings, f"LETTAWEB_{name}", default)
 
-    forced = setting("SANDBOX_FORCE_TIER", None)
+    forced = str(setting("SANDBOX_FORCE_TIER", None) or "").strip()
     wanted = tuple(setting("SANDBOX_PRELOAD", ()))
     return SandboxConfig(
         data_dir=Path(setting("DATA_DIR", Path("var"))).resolve(),
         min_tier=int(setting("SANDBOX_MIN_TIER", LANDLOCK)),
-        force_tier=int(forced) if str(forced or "").strip() else None,
+        force_tier=int(forced) if forced else None,
         unsafe=bool(setting("SANDBOX_UNSAFE", False)),
         hidden_paths=private_paths(),
         pip_policy=setting("SANDBOX_PIP", "deny"),
