@@ -56,7 +56,7 @@ def _greeting(call: str) -> MessageSpec:
 
 
 def _greeted(call: str) -> MessageSpec:
-    result = {
+    result: dict[str, Any] = {
         "type": "result",
         "id": call,
         "name": "send_message",

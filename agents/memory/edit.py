@@ -70,12 +70,13 @@ def _found(value: str, old: str) -> int:
 # --- rows -----------------------------------------------------------------------------------------
 
 
+@transaction.atomic
 def edit_block(agent: Agent, label: str, change: Callable[[str], str]) -> Block:
     """Save ``change(value)`` as the new value of the agent's block ``label``; gives the block as saved.
 
-    Somebody else's write in between is taken into account: the change is computed anew from what they
-    wrote, so no edit is lost. Raises EditRefused; then nothing was saved. One block per call: a caller
-    that edits several in one transaction should do so in the order of their primary keys.
+    The row is locked while the change is computed; where there are no row locks somebody else's write in
+    between makes it be computed anew, so no edit is lost. Raises EditRefused; then nothing was saved. One
+    block per call: a caller that edits several in one transaction should do so in the order of their keys.
     """
     for _ in range(ATTEMPTS):
         block = attached_block(agent, label)
@@ -90,11 +91,12 @@ def edit_block(agent: Agent, label: str, change: Callable[[str], str]) -> Block:
 
 
 def attached_block(agent: Agent, label: str) -> Block:
-    """The agent's block of this label, read anew. Raises EditRefused with the labels that there are."""
-    blocks = {block.label: block for block in agent.blocks.order_by("agentblock__id")}
-    if label not in blocks:
-        raise EditRefused(unknown_label(label, list(blocks)))
-    return blocks[label]
+    """The agent's block of this label, read anew and locked. Raises EditRefused with the labels that there are."""
+    found = agent.blocks.select_for_update(no_key=True, of=("self",)).filter(label=label).first()
+    if found is None:
+        labels = agent.blocks.order_by("agentblock__id").values_list("label", flat=True)
+        raise EditRefused(unknown_label(label, list(labels)))
+    return found
 
 
 def save_value(block: Block, value: str) -> bool:

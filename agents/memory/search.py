@@ -20,7 +20,7 @@ STORED = 100_000  # characters of a message that can be found
 MAX_QUERY = 1_000
 MAX_WORDS = 20
 MAX_RESULTS = 100
-SCANNED = 10_000  # messages: a search runs inside a write transaction
+SCANNED = 2_000  # messages: a search runs inside a write transaction, and these (of 1 kB) take it under 20 ms
 SHOWN = 600  # characters of a message in a result
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -146,20 +146,45 @@ def _span(given: str) -> timedelta:
 
 def search_conversation(conversation: Conversation, search: Search, *, timezone: str | None) -> str:
     """The newest matching messages of the conversation, newest first, as text for the model."""
-    said = Message.objects.filter(conversation=conversation, role__in=search.roles).exclude(mark="aborted")
+    oldest = _oldest_scanned(conversation, search.end)
+    said = Message.objects.filter(conversation=conversation, id__gte=oldest, role__in=search.roles)
+    said = said.exclude(mark="aborted")
     if search.start:
         said = said.filter(created_at__gte=search.start)
     if search.end:
         said = said.filter(created_at__lt=search.end)
-    oldest = said.order_by("-id").values_list("id", flat=True)[SCANNED : SCANNED + 1].first()
-    if oldest is not None:
-        said = said.filter(id__gt=oldest)
     found = list(matching(said, search.query).order_by("-id")[: search.limit])
-    lines = [_line(row, search.query, zone(timezone)) for row in found]
-    lines = lines or ["No messages found."]
-    if oldest is not None and len(found) < search.limit:
-        lines.append(f"(Only the newest {SCANNED} messages were searched. Give dates to reach older ones.)")
+    lines = [_line(row, search.query, zone(timezone)) for row in found] or ["No messages found."]
+    if oldest and len(found) < search.limit:
+        lines.append(f"(Only {SCANNED} messages were searched. Give an earlier end_date to reach older ones.)")
     return "\n".join(lines)
+
+
+def _oldest_scanned(conversation: Conversation, end: datetime | None) -> int:
+    """The id from which on a search looks: that of the ``SCANNED``-th message before ``end``; 0: at all."""
+    rows = Message.objects.filter(conversation=conversation).order_by("-id")
+    place = slice(SCANNED - 1, SCANNED + 1)
+    ids = list(rows.values_list("id", flat=True)[place])
+    if len(ids) == 2 and end:
+        last = _last_before(rows, end)
+        ids = list(rows.filter(id__lte=last).values_list("id", flat=True)[place])
+    return ids[0] if len(ids) == 2 else 0
+
+
+def _last_before(rows: QuerySet[Message], end: datetime) -> int:
+    """The id of the last message before ``end``, 0 when there is none; dates rise with ids. ``rows``: newest first.
+
+    Halves the ids instead of reading dates: no index has them.
+    """
+    low, high = 0, rows.values_list("id", flat=True)[0]
+    while low < high:
+        middle = (low + high + 1) // 2
+        found = rows.filter(id__gte=low, id__lte=middle).values_list("created_at", flat=True)[:1]
+        if all(at < end for at in found):
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 def _line(row: Message, query: str, where: tzinfo) -> str:

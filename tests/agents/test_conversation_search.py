@@ -173,8 +173,11 @@ def test_it_looks_at_the_newest_only_and_says_so(monkeypatch: pytest.MonkeyPatch
     result = find(agent, "word")
     assert "word 2" in result.text
     assert "word 1" not in result.text
-    assert "newest 3 messages" in result.text
-    assert "word 1" in find(agent, "word", end_date="2024-10-11").text
+    assert "Only 3 messages" in result.text
+    assert said(find(agent, "word", end_date="2024-10-12")) == ["word 2", "word 1", "word 0"]
+    assert "Only 3" in find(agent, "word", end_date="2024-10-13").text
+    assert said(find(agent, "word", end_date="2024-10-09")) == []
+    assert said(find(agent, "word", limit=3, end_date="2030-01-01")) == ["word 4", "word 3", "word 2"]
 
 
 def test_it_reads_a_search_without_a_database() -> None:

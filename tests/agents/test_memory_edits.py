@@ -255,10 +255,8 @@ def test_it_loses_no_append_of_many_writers() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(results) == 6
-    saved = value_of(block)[0].split("\n")
-    assert len(saved) == sum(result.ok for result in results)
-    assert len(set(saved)) == len(saved)
+    assert [result.ok for result in results] == [True] * 6
+    assert sorted(value_of(block)[0].split("\n")) == [f"line {number}" for number in range(6)]
 
 
 # --- uploaded tools -------------------------------------------------------------------------------
