@@ -126,14 +126,13 @@ class Delivery:
         answer = self.answer
         frames = self.cut_frames(frames)
         self.reply.start(200, "text/event-stream; charset=utf-8", answer.headers)
-        if not answer.delay and not answer.hold and not answer.events:
-            await self.reply.chunk(b"".join(frames))
+        whole = answer.cut_at_event is None and answer.cut_at_byte is None
+        if answer.delay or answer.hold:
+            await self.pace(frames, whole=whole)
+        else:
             self.entry.events = len(frames)
-        else:
-            await self.pace(frames)
-        if not self.reply.gone and answer.cut_at_event is None and answer.cut_at_byte is None:
-            await self.reply.end()
-        else:
+            await self.reply.chunk(b"".join(frames), last=whole)
+        if self.entry.outcome != "finished":
             self.cut()
 
     def cut_frames(self, frames: Sequence[bytes]) -> Sequence[bytes]:
@@ -151,7 +150,7 @@ class Delivery:
             left -= len(kept[-1])
         return kept
 
-    async def pace(self, frames: Sequence[bytes]) -> None:
+    async def pace(self, frames: Sequence[bytes], *, whole: bool) -> None:
         clock = asyncio.get_running_loop().time
         start, step = clock(), self.answer.delay / 1000
         for place, frame in enumerate(frames):
@@ -161,8 +160,8 @@ class Delivery:
                 await asyncio.sleep(late)
             if self.reply.gone:
                 return
-            await self.reply.chunk(frame)
             self.entry.events += 1
+            await self.reply.chunk(frame, last=whole and place == len(frames) - 1)
 
     async def wait_at(self, place: int, *, last: bool = False) -> None:
         """Wait at the answer's gate when it stands before this event."""

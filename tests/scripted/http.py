@@ -90,12 +90,15 @@ class Reply:
         fields = {"Content-Type": content_type, "Transfer-Encoding": "chunked", "Cache-Control": "no-cache"}
         self.writer.write(self.head(status, {**fields, **(headers or {})}))
 
-    async def chunk(self, data: bytes) -> None:
-        """Send one piece of a chunked body; an empty piece is left out, it would end the body."""
-        if data:
-            self.writer.write(b"%x\r\n%b\r\n" % (len(data), data))
-            self.sent += len(data)
-            await self.writer.drain()
+    async def chunk(self, data: bytes, *, last: bool = False) -> None:
+        """Send one piece of a chunked body, and with the ``last`` one its end in the same write."""
+        framed = b"%x\r\n%b\r\n" % (len(data), data) if data else b""
+        self.sent += len(data)
+        if last:
+            self.course.outcome = "finished"
+            framed += b"0\r\n\r\n"
+        self.writer.write(framed)
+        await self.writer.drain()
 
     async def end(self) -> None:
         self.course.outcome = "finished"
