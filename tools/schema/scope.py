@@ -28,6 +28,7 @@ _SAME_NAME = {
 }
 _TYPING = frozenset(typing.__all__)
 _BUILTINS = frozenset(dir(builtins))
+_MAX_ALIASES = 20
 
 
 @dataclass(slots=True)
@@ -44,15 +45,19 @@ class Scope:
     constants: dict[str, ast.expr] = field(default_factory=dict)
     type_variables: dict[str, ast.expr | None] = field(default_factory=dict)
 
-    def qualified(self, node: ast.expr) -> str:
-        """The full name of a name or attribute (``typing.List``); "" for anything defined in the source."""
+    def qualified(self, node: ast.expr, aliases: int = _MAX_ALIASES) -> str:
+        """The full name of a name or attribute (``typing.List``), behind aliases too; "" for what the source defines."""
         parts: list[str] = []
         while isinstance(node, ast.Attribute):
             parts.append(node.attr)
             node = node.value
         if not isinstance(node, ast.Name):
             return ""
-        base = self._module_name(node.id)
+        bound = self.bound.get(node.id) if node.id not in self.classes else None
+        if isinstance(bound, ast.Name | ast.Attribute) and aliases:
+            base = self.qualified(bound, aliases - 1)
+        else:
+            base = self._module_name(node.id)
         return _canonical(".".join([base, *reversed(parts)])) if base else ""
 
     def _module_name(self, name: str) -> str:

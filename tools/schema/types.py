@@ -139,11 +139,9 @@ def _type_variable(bounds: Sequence[ast.expr], types: Types) -> Schema:
 
 
 def _generic(node: ast.Subscript, types: Types) -> Schema:
-    if isinstance(node.value, ast.Name) and (
-        node.value.id in types.scope.classes or node.value.id in types.scope.bound
-    ):
-        return _local(node.value.id, types)
     name = types.scope.qualified(node.value)
+    if not name and isinstance(node.value, ast.Name):
+        return _named(node.value, types)
     arguments = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     write = _GENERICS.get(name)
     if write is None or (not arguments and name not in catalogue.TUPLES):
