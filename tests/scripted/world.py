@@ -55,7 +55,7 @@ class World:
 
     def reset(self) -> None:
         """Forget everything and drop the answers under way. Runs on the server's loop."""
-        for task in list(self.busy):
+        for task in self.busy - {asyncio.current_task()}:
             task.cancel()
         self.script.clear()
         self.log.clear()
