@@ -113,6 +113,7 @@ while True:
         TIMED_OUT,
         SHORT,
     ),
+    Escape("loop at import", "return 1", TIMED_OUT, SHORT, at_import="while True:\n    pass\n"),
     Escape("blocked read", "reader, writer = os.pipe()\nos.read(reader, 1)", TIMED_OUT, SHORT),
     Escape(
         "threads that stay",

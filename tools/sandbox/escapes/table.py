@@ -75,11 +75,12 @@ class Escape:
     needs_seccomp: bool = False
     first: str = ""
     env: tuple[tuple[str, str], ...] = ()
+    at_import: str = ""
 
     @property
     def source(self) -> str:
         """The tool's source."""
-        return _source(self.body)
+        return self.at_import + _source(self.body)
 
     @property
     def first_source(self) -> str:

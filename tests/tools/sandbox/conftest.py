@@ -1,0 +1,61 @@
+"""Running sandboxes of each kind; a tier that this machine cannot give skips its tests."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.tools.sandbox.calls import MARKS, unavailable
+from tools import sandbox
+from tools.sandbox import SandboxConfig, SandboxUnavailable, probe
+from tools.sandbox.runners import Runner, ZygoteRunner
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(scope="session")
+def config(tmp_path_factory: pytest.TempPathFactory) -> SandboxConfig:
+    hidden = (str(ROOT), str(ROOT / "manage.py"), str(ROOT / "pyproject.toml"))
+    return SandboxConfig(data_dir=tmp_path_factory.mktemp("sandbox"), force_tier=3, hidden_paths=hidden)
+
+
+@pytest.fixture(scope="session")
+def full(config: SandboxConfig) -> Iterator[ZygoteRunner]:
+    """Tier 3, started with the marks that no tool may find in the server's environment."""
+    os.environ.update(MARKS)
+    runner = started(config)
+    yield runner
+    runner.stop()
+    for name in MARKS:
+        del os.environ[name]
+
+
+@pytest.fixture
+def own(config: SandboxConfig) -> Iterator[ZygoteRunner]:
+    """A sandbox that a test may break."""
+    runner = started(config)
+    yield runner
+    runner.stop()
+
+
+@pytest.fixture
+def running(config: SandboxConfig) -> Iterator[None]:
+    """The sandbox as the rest of the server uses it."""
+    try:
+        sandbox.start(config)
+    except SandboxUnavailable as error:
+        unavailable(str(error))
+    yield
+    sandbox.stop()
+
+
+def started(config: SandboxConfig) -> ZygoteRunner:
+    try:
+        runner: Runner = probe.start(config)
+    except SandboxUnavailable as error:
+        unavailable(str(error))
+    assert isinstance(runner, ZygoteRunner)
+    return runner
