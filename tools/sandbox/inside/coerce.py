@@ -41,6 +41,8 @@ BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "
 class ArgumentMismatch(ValueError):
     """An argument cannot be turned into the type of its parameter; the text names both."""
 
+    __module__ = "builtins"  # tracebacks then show the bare name
+
 
 def annotations_of(function: Callable[..., Any]) -> dict[str, Any]:
     """Return the resolved annotations by parameter; one that cannot be resolved is left out."""
@@ -82,7 +84,7 @@ def _argument(name: str, value: Any, hints: Mapping[str, Any]) -> Any:
     try:
         return coerce(value, hints[name])
     except Exception as error:
-        raise ArgumentMismatch(f"argument {name}: {error}") from error
+        raise ArgumentMismatch(f"argument {name}: {error}") from None
 
 
 def coerce(value: Any, wanted: Any) -> Any:
@@ -95,7 +97,7 @@ def coerce(value: Any, wanted: Any) -> Any:
         return _literal(value, typing.get_args(wanted))
     if origin is not None:
         return _generic(value, origin, typing.get_args(wanted))
-    if not isinstance(wanted, type) or value is None:
+    if wanted is Any or not isinstance(wanted, type) or value is None:
         return value
     return _plain_type(value, wanted)
 
@@ -192,7 +194,7 @@ def _fields(value: dict[str, Any], wanted: Any) -> dict[str, Any]:
 
 
 def _scalar(value: Any, wanted: type) -> Any:
-    if isinstance(value, wanted) and not (wanted is int and isinstance(value, bool)):
+    if _is_one(value, wanted) and not (wanted is int and isinstance(value, bool)):
         return value
     if wanted is bool and isinstance(value, str):
         return _boolean(value)
@@ -203,6 +205,13 @@ def _scalar(value: Any, wanted: type) -> Any:
     if wanted is str and isinstance(value, (int, float)):
         return str(value)
     return value
+
+
+def _is_one(value: Any, wanted: type) -> bool:
+    try:
+        return isinstance(value, wanted)
+    except TypeError:  # a protocol, say, that cannot be asked
+        return True
 
 
 def _boolean(value: str) -> bool:

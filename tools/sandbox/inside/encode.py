@@ -24,12 +24,16 @@ LISTED = (list, tuple, set, frozenset)
 class ResultTooDeep(ValueError):
     """The result is nested too deeply, or refers to itself."""
 
+    __module__ = "builtins"  # tracebacks then show the bare name
+
     def __init__(self) -> None:
         super().__init__(f"the result is nested more than {DEEPEST} levels deep or refers to itself")
 
 
 class ResultTooLarge(ValueError):
     """The result does not fit in the limit."""
+
+    __module__ = "builtins"
 
     def __init__(self, size: int, limit: int) -> None:
         super().__init__(f"the result is {size} bytes long, the limit is {limit}")
