@@ -242,16 +242,19 @@ def end(world: World, batch: Batch, ending: Ending) -> None:
         (output if outcome == "succeeded" else errors).append(json.dumps(line).encode() + b"\n")
     if world.settings.shuffle:
         world.chance.shuffle(output)
-    batch.output_file = write(world, batch, output, ending.raw, "output")
-    batch.error_file = write(world, batch, errors, ending.raw_errors, "error")
+    batch.output_file = write(world, batch, file_content(batch, output, ending.raw), "output")
+    batch.error_file = write(world, batch, file_content(batch, errors, ending.raw_errors), "error")
     batch.counts = {"total": len(batch.requests), "completed": len(output), "failed": len(errors)}
     by_outcome = "cancelled" if batch.status == "cancelling" else "expired" if "expired" in outcomes else "completed"
     move(batch, ending.status or by_outcome)
 
 
-def write(world: World, batch: Batch, lines: list[bytes], raw: bytes | None, kind: str) -> str | None:
-    """The id of the file with these lines; None without lines."""
-    content = b"".join(lines) if raw is None else with_ids(raw, batch.custom_ids)
+def file_content(batch: Batch, lines: list[bytes], raw: bytes | None) -> bytes:
+    return b"".join(lines) if raw is None else with_ids(raw, batch.custom_ids)
+
+
+def write(world: World, batch: Batch, content: bytes, kind: str) -> str | None:
+    """The id of a file with this content; None without any."""
     return store(world, f"{batch.id}_{kind}.jsonl", "batch_output", content).id if content else None
 
 

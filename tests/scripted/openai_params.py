@@ -10,7 +10,7 @@ from typing import Any
 from tests.scripted.checks import schema_fault
 from tests.scripted.models import OpenAIModel, openai_model
 from tests.scripted.openai_messages import check_messages
-from tests.scripted.openai_schema import check_response_format, check_strict
+from tests.scripted.openai_schema import Place, check_response_format, check_strict
 from tests.scripted.refusals import Refused, expect, refuse
 
 Json = Any
@@ -145,7 +145,7 @@ def check_tool(tool: Json, where: str) -> None:
         code=code,
     )
     if function.get("strict"):
-        check_strict(parameters, broken, param, code)
+        check_strict(parameters, Place(broken, param, code))
 
 
 def check_function_name(name: Json, where: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tests.scripted.checks import schema_fault
@@ -18,40 +19,46 @@ KEYWORDS = {
 }  # fmt: skip
 
 
-def check_strict(schema: Json, broken: str, param: str, code: str, path: tuple[str, ...] = ()) -> None:
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a schema stands: ``broken`` begins each message; ``path`` leads from the outermost schema to this one."""
+
+    broken: str
+    param: str
+    code: str
+    path: tuple[str, ...] = ()
+
+    def expect(self, condition: Any, message: str) -> None:
+        """Refuse, with this place in the message, unless the condition holds. Raises Refused."""
+        context = f"In context=({', '.join(map(repr, self.path))}), "
+        expect(condition, f"{self.broken}{context}{message}", param=self.param, code=self.code)
+
+
+def check_strict(schema: Json, place: Place) -> None:
     """Refuse what a strict schema may not hold, anywhere in it. Raises Refused."""
     if not isinstance(schema, Mapping):
         return
-    place = f"In context=({', '.join(map(repr, path))}), "
     for keyword in schema:
-        expect(keyword in KEYWORDS, f"{broken}{place}'{keyword}' is not permitted.", param=param, code=code)
-    expect(
-        path or "anyOf" not in schema,
-        f"{broken}{place}'anyOf' is not permitted at the top level.",
-        param=param,
-        code=code,
-    )
+        place.expect(keyword in KEYWORDS, f"'{keyword}' is not permitted.")
+    place.expect(place.path or "anyOf" not in schema, "'anyOf' is not permitted at the top level.")
     typed = any(word in schema for word in ("type", "anyOf", "$ref", "enum", "const"))
-    expect(typed, f"{broken}{place}schema must have a 'type' key.", param=param, code=code)
+    place.expect(typed, "schema must have a 'type' key.")
     kinds = schema.get("type", [])
     if kinds == "object" or "object" in kinds:
-        check_strict_object(schema, f"{broken}{place}", param, code)
+        check_strict_object(schema, place)
     for name, inner in inner_schemas(schema):
-        check_strict(inner, broken, param, code, (*path, *name))
+        check_strict(inner, replace(place, path=(*place.path, *name)))
 
 
-def check_strict_object(schema: Mapping[str, Json], start: str, param: str, code: str) -> None:
+def check_strict_object(schema: Mapping[str, Json], place: Place) -> None:
     closed = schema.get("additionalProperties") is False
-    expect(closed, f"{start}'additionalProperties' is required to be supplied and to be false.", param=param, code=code)
+    place.expect(closed, "'additionalProperties' is required to be supplied and to be false.")
     required = set(schema.get("required") or [])
     missing = next((name for name in schema.get("properties") or {} if name not in required), None)
-    message = (
-        f"{start}'required' is required to be supplied and to be an array including every key in properties. "
-        f"Missing '{missing}'."
-    )
-    expect(missing is None, message, param=param, code=code)
+    message = "'required' is required to be supplied and to be an array including every key in properties."
+    place.expect(missing is None, f"{message} Missing '{missing}'.")
     extra = required - set(schema.get("properties") or {})
-    expect(not extra, f"{start}'required' names unknown properties: {sorted(extra)}.", param=param, code=code)
+    place.expect(not extra, f"'required' names unknown properties: {sorted(extra)}.")
 
 
 def inner_schemas(schema: Mapping[str, Json]) -> list[tuple[tuple[str, ...], Json]]:
@@ -89,4 +96,4 @@ def check_response_format(value: Json) -> None:
     fault = schema_fault(wanted.get("schema", {}))
     expect(not fault, f"{broken}{fault}", param="response_format", code="invalid_json_schema")
     if wanted.get("strict"):
-        check_strict(wanted.get("schema", {}), broken, "response_format", "invalid_json_schema")
+        check_strict(wanted.get("schema", {}), Place(broken, "response_format", "invalid_json_schema"))

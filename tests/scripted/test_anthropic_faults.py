@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import anthropic
@@ -92,6 +93,19 @@ def test_it_hangs_until_the_client_leaves(provider: ScriptedProvider, client: an
     with pytest.raises(anthropic.APITimeoutError):
         ask(client.with_options(timeout=0.2), "hi")
     assert len(provider.await_outcome("gone")) == 1
+
+
+def test_it_drops_the_answers_under_way_when_it_is_reset(
+    provider: ScriptedProvider, client: anthropic.Anthropic
+) -> None:
+    provider.script("", hang())
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(ask, client, "hi")
+        provider.await_requests(1)
+        provider.reset()
+        with pytest.raises(anthropic.APIConnectionError):
+            waiting.result(5)
+    assert (provider.requests, provider.pending) == ([], 0)
 
 
 def test_it_holds_an_answer_until_it_is_released(provider: ScriptedProvider, client: anthropic.Anthropic) -> None:

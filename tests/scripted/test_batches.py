@@ -11,7 +11,7 @@ import anthropic
 import openai
 import pytest
 
-from tests.scripted.answers import answer, fault, lost, polled, text
+from tests.scripted.answers import answer, fault, lost, polled, raw, text
 from tests.scripted.server import ScriptedProvider
 
 IDS = ("item-1", "item-2", "item-3", "item-4")
@@ -177,6 +177,17 @@ def test_it_flickers(provider: ScriptedProvider, client: anthropic.Anthropic) ->
     with pytest.raises(anthropic.APITimeoutError):
         batches.retrieve(batch)
     assert batches.retrieve(batch).processing_status == "ended"
+
+
+def test_it_has_late_and_foreign_results(provider: ScriptedProvider, client: anthropic.Anthropic) -> None:
+    batch = create(client, row("a"))
+    html = raw(b"<!doctype html><h1>502</h1>", content_type="text/html")
+    provider.script_route("GET /v1/messages/batches/*/results", fault("not_found"), html)
+    provider.end_batch(batch)
+    with pytest.raises(anthropic.NotFoundError):
+        client.messages.batches.with_raw_response.results(batch)
+    assert b"doctype" in client.messages.batches.with_raw_response.results(batch).http_response.read()
+    assert outcomes(client, batch) == {"a": "succeeded"}
 
 
 def test_it_deletes_an_ended_batch_only(provider: ScriptedProvider, client: anthropic.Anthropic) -> None:
