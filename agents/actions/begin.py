@@ -48,7 +48,9 @@ def active_run(conversation: Conversation) -> Run | None:
 
 def waiting_calls(conversation: Conversation) -> list[ToolCall]:
     """The calls that people must decide, in emission order."""
-    rows = ToolCall.objects.filter(conversation=conversation, state__in=WAITING)
+    rows = ToolCall.objects.filter(conversation=conversation, returned=False, state__in=WAITING)
+    if not rows.exists():
+        return []
     return list(rows.select_related("message", "step__run", "tool").order_by("id"))
 
 

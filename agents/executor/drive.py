@@ -22,9 +22,11 @@ from tools import runner
 async def drive(fence: Fence) -> None:
     """Run ``fence``'s run to its end. Raises :class:`Lost` when somebody else took or ended it."""
     outcome: Outcome = None
+    last = 0 if fence.epoch == 1 else None
     while True:
-        advanced = await in_db(loop.advance, fence, outcome)
+        advanced = await in_db(loop.advance, fence, outcome, last=last)
         if advanced.batch is not None:
+            last = advanced.batch.last
             hub.publish(fence.run_id, advanced.batch)
         match advanced.order:
             case Ask():
@@ -126,7 +128,7 @@ class _Answer:
     async def streamed(self) -> Streamed:
         rest: list[Event] = await writer.take(self.stream)
         head: StepHead = self.stream.head
-        return Streamed(self.stream.written, rest, head)
+        return Streamed(self.stream.written, rest, head, self.stream.last)
 
 
 async def _ask_streamed(fence: Fence, order: Ask) -> Answered | AskFailed:

@@ -69,6 +69,8 @@ def bury() -> None:
     for row in Process.objects.filter(host=socket.gethostname()).exclude(pk__in=_me):
         if row.boot_id != boot_id() or not _alive(row.pid):
             row.delete()
+    orphans = Run.objects.filter(status=RunStatus.RUNNING, driver=Driver.LIVE, owner__isnull=False)
+    orphans.exclude(owner_id__in=Process.objects.values("id")).update(owner=None)
 
 
 def _alive(pid: int) -> bool:

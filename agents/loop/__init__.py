@@ -52,10 +52,13 @@ __all__ = [
 ]
 
 
-def advance(fence: Fence, outcome: Outcome = None) -> Advanced:
-    """Apply ``outcome`` and say what comes next, in one transaction. Raises :class:`Lost`."""
+def advance(fence: Fence, outcome: Outcome = None, *, last: int | None = None) -> Advanced:
+    """Apply ``outcome`` and say what comes next, in one transaction. Raises :class:`Lost`.
+
+    ``last``: where the log stands, if the caller knows it.
+    """
     with transaction.atomic():
-        course = resume(fence)
+        course = resume(fence, last=last)
         apply(course, outcome)
         order = next_order(course)
         return Advanced(order, course.log())

@@ -140,8 +140,8 @@ def _store(course: Course, step: Step, answer: Answered, parts: Sequence[Mapping
     if run.ttft_ns is None:
         run.ttft_ns = answer.first_token_ns
     step.stop_reason = _reason_so_far(answer.response, parts)
-    step.save()
-    run.save()
+    step.save(force_update=True)
+    course.touch()
     return add_message(
         course,
         MessageRole.ASSISTANT,
@@ -179,7 +179,7 @@ def _empty(course: Course, step: Step, response: ModelResponse) -> None:
     """Nothing was said: ordinary after tool results, asked once more else, then a failure."""
     step.save()
     course.options["empty"] = course.options.get("empty", 0) + 1
-    course.run.save()
+    course.touch()
     if response.stop == "max_tokens":
         end(course, "max_tokens_exceeded", _max_tokens_error())
     elif _follows_results(course):
@@ -199,10 +199,10 @@ def _finish_text(course: Course, box: Toolbox, response: ModelResponse) -> None:
         end(course, "max_tokens_exceeded", _max_tokens_error())
     elif response.stop == "pause":
         return
-    elif missing := rules.blocks_exit(box.rules, box.history, tool_names=box.names):
+    elif box.rules and (missing := rules.blocks_exit(box.rules, box.history, tool_names=box.names)):
         note = rules.exit_note(missing)
         course.options["exit_refused"] = True
-        course.run.save(update_fields=["options", "updated_at"])
+        course.touch()
         add_message(course, MessageRole.SYSTEM, [{"type": "text", "text": note}])
     else:
         end(course, "end_turn")
@@ -223,7 +223,7 @@ def absorb_failure(course: Course, failed: AskFailed) -> None:
     if error.kind == "context_overflow" and not course.options.get("overflow") and not failed.streamed.written:
         # The next look makes a summary first; without one this error comes again and ends the run.
         course.options["overflow"] = True
-        course.run.save(update_fields=["options", "updated_at"])
+        course.touch()
         return
     fail(course, error.kind, error.message, detail=error.detail)
 

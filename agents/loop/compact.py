@@ -84,7 +84,7 @@ def apply_summary(course: Course, done: Summarized) -> None:
     store_summary(course, done)
     course.options.pop("overflow", None)
     course.options["compacted"] = course.options.get("compacted", 0) + 1
-    course.run.save(update_fields=["options", "updated_at"])
+    course.touch()
 
 
 def store_summary(course: Course, done: Summarized) -> Message:

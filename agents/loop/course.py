@@ -42,6 +42,7 @@ class Course:
     events: list[Event] = field(default_factory=list)
     streamed: Streamed | None = None
     last: int | None = None
+    touched: bool = False
 
     @property
     def fence(self) -> Fence:
@@ -68,19 +69,27 @@ class Course:
         for message in messages_of(row, AS_STORED):
             self.events.append(["m", message, EVERYONE])
 
+    def touch(self) -> None:
+        """The run changed: its row is written once, by :meth:`log`."""
+        self.touched = True
+
     def log(self) -> Batch | None:
-        """Write what was said; call it last in the transaction."""
+        """Write the run's row and what was said; call it last in the transaction."""
+        if self.touched:
+            self.run.save(force_update=True)
         if self.streamed is not None:
             rest = [*self.streamed.rest, *self.events]
             written = self.streamed.written
-            last = written.last if written else self.last_seq()
+            last = self.last_seq() if self.streamed.last is None else self.streamed.last
             if not rest:
                 return None
             return close_step(self.fence, written, Batch(last + 1, rest, self.streamed.head))
-        return append_facts(self.fence, self.events, after=self.last) if self.events else None
+        return append_facts(self.fence, self.events, after=self.last_seq()) if self.events else None
 
     def last_seq(self) -> int:
-        return self.last if self.last is not None else last_seq(self.run.pk)
+        if self.last is None:
+            self.last = last_seq(self.run.pk)
+        return self.last
 
 
 def lock(conversation_id: int) -> None:
@@ -91,12 +100,12 @@ def lock(conversation_id: int) -> None:
 
 def locked_run(run_id: int) -> Run:
     """The run, its conversation and agent, with the course locked and the row's log fenced."""
-    found = Run.objects.filter(pk=run_id).values_list("conversation_id", flat=True).first()
-    if found is None:
-        raise Lost
-    lock(found)
     rows = Run.objects.select_related("conversation", "agent")
     if connection.features.has_select_for_update:
+        found = Run.objects.filter(pk=run_id).values_list("conversation_id", flat=True).first()
+        if found is None:
+            raise Lost
+        lock(found)
         rows = rows.select_for_update(no_key=True, of=("self",))
     run = rows.filter(pk=run_id).first()
     if run is None:
@@ -108,12 +117,17 @@ def course_of(run: Run) -> Course:
     return Course(run=run, conversation=run.conversation, agent=run.agent, now=timezone.now())
 
 
-def resume(fence: Fence) -> Course:
-    """The course of a run that must still be ours; raises :class:`Lost`."""
+def resume(fence: Fence, *, last: int | None = None) -> Course:
+    """The course of a run that must still be ours; raises :class:`Lost`.
+
+    ``last`` is the number of the run's last event where its owner, who alone writes the log, knows it.
+    """
     run = locked_run(fence.run_id)
     if run.epoch != fence.epoch or run.status != RunStatus.RUNNING:
         raise Lost
-    return course_of(run)
+    course = course_of(run)
+    course.last = last
+    return course
 
 
 def add_message(

@@ -54,7 +54,7 @@ def end(course: Course, reason: str, error: Mapping[str, Any] | None = None) -> 
     if error:
         course.say(["error", dict(error)])
     course.say(["usage", usage_of(run)])
-    run.save()
+    course.touch()
     _note_on_agent(course, reason)
     outbox.run_ended(run)
 

@@ -29,8 +29,12 @@ class Toolbox:
     """The tools of an agent in one request; client tools shadow the server's of the same name."""
 
     course: Course
-    tools: Mapping[str, Tool]
     client_tools: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @cached_property
+    def tools(self) -> dict[str, Tool]:
+        """The agent's tools by name, in the order in which they were attached."""
+        return {row.name: row for row in self.course.agent.tools.order_by("agenttool__id")}
 
     @cached_property
     def rules(self) -> tuple[rules.Rule, ...]:
@@ -96,9 +100,7 @@ class Offered:
 
 def toolbox(course: Course) -> Toolbox:
     """The tools of the course's agent and request."""
-    rows = course.agent.tools.order_by("agenttool__id")
-    given = {tool["name"]: tool for tool in course.options.get("client_tools") or ()}
-    return Toolbox(course, {row.name: row for row in rows}, given)
+    return Toolbox(course, {tool["name"]: tool for tool in course.options.get("client_tools") or ()})
 
 
 def offered(box: Toolbox, *, must_call: Sequence[str] = ()) -> Offered:

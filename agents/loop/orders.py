@@ -78,11 +78,12 @@ Order = Ask | Summarize | Act | Done
 
 @dataclass(frozen=True, slots=True)
 class Streamed:
-    """What the driver knows of the log of an open answer: written deltas, and those that are not yet."""
+    """What the driver knows of the log of an open answer: written deltas, those that are not yet, its last number."""
 
     written: Batch | None = None
     rest: Sequence[Event] = field(default_factory=tuple)
     head: StepHead | None = None
+    last: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

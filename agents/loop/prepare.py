@@ -25,8 +25,8 @@ DEFAULT_MAX_TOKENS = 4096
 def prepare(course: Course) -> Ask | Summarize | None:
     """The next thing to ask the model; None when the run had to end instead."""
     box = toolbox(course)
-    system = _system_prompt(course, box)
     history = in_context(course)
+    system = _system_prompt(course, box, history)
     try:
         what = offered(box, must_call=_required(course, box))
     except rules.NoValidToolsError as error:
@@ -84,21 +84,23 @@ def in_context(course: Course) -> list[context.HistoryMessage]:
     return [context.history_message(row) for row in fields]
 
 
-def _system_prompt(course: Course, box: Toolbox) -> str:
+def _system_prompt(course: Course, box: Toolbox, history: Sequence[context.HistoryMessage]) -> str:
     """The compiled prompt; the stored system message follows it, so that both show the same."""
     text = compiled_prompt(course.agent, rules_text=rules.describe(box.rules))
-    row = Message.objects.filter(conversation=course.conversation, role=MessageRole.SYSTEM).order_by("id").first()
-    if row is not None and row.parts != [{"type": "text", "text": text}]:
-        row.parts = [{"type": "text", "text": text}]
-        row.tokens = context.estimate_tokens(text)
-        row.save(update_fields=["parts", "tokens", "updated_at"])
+    parts = [{"type": "text", "text": text}]
+    stored = history[0] if history and history[0].role == MessageRole.SYSTEM else None
+    if stored is not None and stored.parts != parts:
+        tokens = context.estimate_tokens(text)
+        Message.objects.filter(uuid=stored.uuid).update(parts=parts, tokens=tokens, updated_at=course.now)
     return text
 
 
 def _open_step(course: Course) -> tuple[Step, tuple[tuple[str, str], ...]]:
     """The step to ask for, and what readers saw of its earlier attempt."""
     run = course.run
-    left = Step.objects.filter(run=run, status=StepStatus.PENDING).first()
+    # Only a takeover and a request that was too long leave a step open.
+    may_be_left = run.epoch > 1 or "compacted" in course.options or "overflow" in course.options
+    left = Step.objects.filter(run=run, status=StepStatus.PENDING).first() if may_be_left else None
     if left is None:
         return _new_step(course), ()
     shown = shown_of(run, left)
@@ -124,7 +126,7 @@ def _shown_text(event: Sequence[object]) -> str:
 def _new_step(course: Course) -> Step:
     provider, model = providers.for_handle(handle(course))
     run = course.run
-    number = Step.objects.filter(run=run).count()
+    number = run.steps_count
     step = Step(
         run=run,
         agent=course.agent,

@@ -12,6 +12,9 @@ from agents.models import Message, MessageRole, Step, ToolCall
 def open_calls(conversation_id: int) -> list[ToolCall]:
     """The calls of a conversation whose results are not in its history yet, in emission order."""
     rows = ToolCall.objects.filter(conversation_id=conversation_id, returned=False)
+    # Most requests find none: the cheap question comes first.
+    if not rows.exists():
+        return []
     return list(rows.select_related("step", "message", "tool").order_by("id"))
 
 
@@ -48,4 +51,4 @@ def store_inputs(course: Course) -> None:
     for given in later or ():
         add_message(course, MessageRole(given["role"]), given["parts"], **given.get("fields", {}))
     if later:
-        course.run.save(update_fields=["options", "updated_at"])
+        course.touch()

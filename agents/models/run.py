@@ -57,7 +57,10 @@ class Run(Row):
     status = models.CharField(max_length=16, choices=RunStatus.choices, default=RunStatus.CREATED)
     stop_reason = models.CharField(max_length=50, null=True, blank=True)
     driver = models.CharField(max_length=8, choices=Driver.choices, default=Driver.LIVE)
-    owner = models.ForeignKey(Process, models.SET_NULL, null=True, blank=True, related_name="runs")
+    # No constraint: a process that was held for dead may still write its own id; nobody owns such a run.
+    owner = models.ForeignKey(
+        Process, models.SET_NULL, null=True, blank=True, related_name="runs", db_constraint=False
+    )
     epoch = models.PositiveIntegerField(default=0)
     background = models.BooleanField(default=False)
     options = models.JSONField(default=dict)
