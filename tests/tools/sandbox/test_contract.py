@@ -67,56 +67,11 @@ def tool():
     return {}
 """
 
-PYDANTIC = {
-    "t08_nested_pydantic.py": (
-        "ship",
-        {"box": {"label": "a", "parts": [{"code": "x"}]}, "others": [{"label": "b"}]},
-        "a:1:['b']",
-    ),
-    "t12_future_annotations.py": ("pay", {"wallet": {"owner": "Ada"}, "amount": 5}, "Ada 5 eur None"),
-    "t35_recursive_model.py": ("walk", {"root": {"name": "a", "children": [{"name": "b"}, {"name": "c"}]}}, 3),
-}
-SOURCES: list[tuple[str, str, dict[str, Any], Any]] = [
-    ("t01_google.py", "plan_route", {"start": "A", "stops": "3"}, "A/3/False"),
-    ("t05_constant_default.py", "list_events", {}, "None main 25 /"),
-    ("t07_pep604_generics.py", "mix", {"a": None, "b": ["1"], "c": {"x": 1}, "d": [1, "z"], "f": ["q"]},
-     ["None", "[1]", "{'x': 1.0}", "(1, 'z')", "()", "{'q'}"]),
-    ("t11_kwonly_posonly.py", "cut", {"text": "abcdef", "start": 1, "end": 4}, "bcd"),
-    ("t13_dataclass_param.py", "move", {"target": {"x": 1, "names": ["n"]}, "note": "hi", "meta": {"who": "me"}},
-     "Spot(x=1, y=0, names=['n']) hi {'who': 'me'}"),
-    ("t14_async_def.py", "wait_and_say", {"word": "hello", "seconds": 0.01}, "hello"),
-    ("t17_two_functions.py", "main_tool", {}, None),
-    ("t19_class_then_function.py", "open_shop", {}, None),
-    ("t26_reserved_names.py", "tricky",
-     {"name": "n", "arguments": "a", "request_heartbeat": True, "id": "i", "type": "t"}, "naTrueit"),
-    ("t06_union_literal_enum.py", "paint", {"colour": "red", "coats": 2, "extra": 1.5}, None),
-]  # fmt: skip
-
 
 @pytest.mark.parametrize(("expression", "expected"), [case[1:] for case in RESULTS], ids=[case[0] for case in RESULTS])
 def test_it_returns_values_as_json(expression: str, expected: Any, full: ZygoteRunner) -> None:
     source = PRELUDE.replace("return {}", f"return {expression}")
     assert value_of(full, source) == expected
-
-
-@pytest.mark.parametrize(("file", "function", "arguments", "expected"), SOURCES, ids=[case[0] for case in SOURCES])
-def test_it_runs_sources_from_the_field(
-    file: str, function: str, arguments: dict[str, Any], expected: Any, full: ZygoteRunner
-) -> None:
-    if not (CASES / file).exists():
-        pytest.skip("the case is not there")
-    source = (CASES / file).read_text(encoding="utf-8")
-    outcome = run(full, source, arguments, function=function)
-    if expected is not None:
-        assert (outcome.value, outcome.error) == (expected, "")
-    assert outcome.stdout == "" or file != "t19_class_then_function.py"
-
-
-@pytest.mark.parametrize("file", PYDANTIC)
-def test_it_builds_pydantic_models(file: str, full: ZygoteRunner) -> None:
-    pytest.importorskip("pydantic")
-    function, arguments, expected = PYDANTIC[file]
-    assert value_of(full, (CASES / file).read_text(encoding="utf-8"), arguments, function=function) == expected
 
 
 def test_it_returns_pydantic_models(full: ZygoteRunner) -> None:
@@ -130,69 +85,6 @@ def test_it_returns_pydantic_models(full: ZygoteRunner) -> None:
             return [Price(amount="1.50")]
     """
     assert value_of(full, source) == [{"amount": "1.50"}]
-
-
-ARGUMENTS: list[tuple[str, Any, str]] = [
-    ("int", "5", "5 int"),
-    ("int", 5.0, "5 int"),
-    ("float", 5, "5.0 float"),
-    ("bool", "false", "False bool"),
-    ("str", 5, "5 str"),
-    ("int | None", None, "None NoneType"),
-    ("Optional[int]", "7", "7 int"),
-    ("Union[int, str]", "7", "7 str"),
-    ("Literal[1, 2]", "2", "2 int"),
-    ("Colour", "red", "Colour.RED Colour"),
-    ("Colour", "RED", "Colour.RED Colour"),
-    ("list[int]", ["1"], "[1] list"),
-    ("set[int]", [1, 1], "{1} set"),
-    ("tuple[int, str]", ["1", 2], "(1, '2') tuple"),
-    ("dict[str, Colour]", {"a": "red"}, "{'a': <Colour.RED: 'red'>} dict"),
-    ("datetime.date", "2026-11-30", "2026-11-30 date"),
-    ("datetime.datetime", "2026-11-30T10:00:00Z", "2026-11-30 10:00:00+00:00 datetime"),
-    ("decimal.Decimal", 1.1, "1.1 Decimal"),
-    ("Annotated[int, 'x']", "3", "3 int"),
-    ("Number", "3", "3 int"),
-    ("Missing", "3", "3 str"),
-    ("Any", [1], "[1] list"),
-    ("Pair", {"a": 1, "b": "2"}, "Pair(a=1, b=2) Pair"),
-]
-
-
-@pytest.mark.parametrize(("annotation", "given", "expected"), ARGUMENTS)
-def test_it_gives_arguments_their_types(annotation: str, given: Any, expected: str, full: ZygoteRunner) -> None:
-    source = f"""
-from __future__ import annotations
-import datetime, decimal
-from enum import Enum
-from typing import Annotated, Any, Literal, NamedTuple, NewType, Optional, Union
-Number = NewType("Number", int)
-class Colour(Enum):
-    RED = "red"
-class Pair(NamedTuple):
-    a: int
-    b: int
-def tool(value: {annotation}):
-    return f"{{value}} {{type(value).__name__}}"
-"""
-    assert value_of(full, source, {"value": given}) == expected
-
-
-@pytest.mark.parametrize(
-    ("annotation", "given", "text"),
-    [
-        ("int", "many", "argument value: invalid literal for int()"),
-        ("int", 1.5, "argument value: 1.5 is no integer"),
-        ("bool", "perhaps", "argument value: 'perhaps' is no boolean"),
-        ("Literal['a', 'b']", "c", "argument value: 'c' is none of 'a', 'b'"),
-        ("tuple[int, int]", [1], "argument value: 1 items instead of 2"),
-    ],
-)
-def test_it_names_the_argument_that_does_not_fit(annotation: str, given: Any, text: str, full: ZygoteRunner) -> None:
-    source = f"from typing import Literal\ndef tool(value: {annotation}):\n    return value"
-    assert run(full, source, {"value": given}).error.startswith(
-        f"Error executing function tool: ArgumentMismatch: {text}"
-    )
 
 
 FAILURES = [
@@ -218,10 +110,8 @@ def test_it_tells_failures(source: str, text: str, full: ZygoteRunner) -> None:
 
 def test_it_shows_only_the_tools_own_lines(full: ZygoteRunner) -> None:
     outcome = run(full, "import json\ndef helper():\n    json.loads('{')\ndef tool():\n    helper()")
-    lines = [
-        line.strip() for line in outcome.stderr.splitlines() if line.strip().startswith(("File", "json", "helper"))
-    ]
-    assert lines[:4] == [
+    lines = [line.strip() for line in outcome.stderr.splitlines() if not set(line) <= set(" ^~")]
+    assert lines[1:5] == [
         'File "tool.py", line 5, in tool',
         "helper()",
         'File "tool.py", line 3, in helper',
@@ -328,6 +218,6 @@ def test_it_offers_a_working_python(full: ZygoteRunner) -> None:
             database = sqlite3.connect("/tmp/own.db")
             database.execute("create table t (a)")
             zone = str(zoneinfo.ZoneInfo("Europe/Berlin"))
-            return [asyncio.run(twice()), total, zone, hashlib.sha256(b"").hexdigest()[:4], ssl.OPENSSL_VERSION_INFO[0] > 0]
+            return [asyncio.run(twice()), total, zone, hashlib.md5(b"").hexdigest()[:4], ssl.HAS_TLSv1_3]
     """
-    assert value_of(full, source) == [[2, 3], 3, "Europe/Berlin", "e3b0", True]
+    assert value_of(full, source) == [[2, 3], 3, "Europe/Berlin", "d41d", True]
