@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from rest_framework.test import APIClient
 
+CLIENT = APIClient()  # one for all: each new one reads every static file again
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
 
 
@@ -15,7 +16,7 @@ def call(method: str, path: str, body: Any = None, *, expect: int = 200, **param
     """The JSON of the answer to ``method /v1/path``; the test fails unless its status is ``expect``."""
     where = f"/v1/{path}?{_query(params)}" if params else f"/v1/{path}"
     data = "" if body is None else json.dumps(body)
-    response = APIClient().generic(method, where, data, content_type="application/json")
+    response = CLIENT.generic(method, where, data, content_type="application/json")
     assert response.status_code == expect, (response.status_code, response.content)
     return response.json() if response.content else None
 

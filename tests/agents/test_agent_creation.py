@@ -43,7 +43,7 @@ VARIABLE_FIELDS = {
 
 def test_it_answers_with_every_field() -> None:
     tool = new_tool(SECRET_CODE, default_requires_approval=True)
-    body = {
+    body: dict[str, Any] = {
         "name": "billing",
         "agent_type": "letta_v1_agent",
         "tool_rules": [],

@@ -87,7 +87,7 @@ def test_it_counts(four: list[str]) -> None:
 
 def test_it_walks_all_pages(four: list[str]) -> None:
     seen: list[str] = []
-    while page := get("agents/", limit=3, **({"after": seen[-1]} if seen else {})):
+    while page := get("agents/", limit=3, after=seen[-1] if seen else ""):
         seen += [agent["id"] for agent in page]
     assert seen == four[::-1]
 
@@ -95,7 +95,7 @@ def test_it_walks_all_pages(four: list[str]) -> None:
 def test_it_reads_a_bounded_number_of_times() -> None:
     tools = [new_tool(ROLL_DICE)["id"], new_tool(SECRET_CODE)["id"]]
     block = new_block("shared")["id"]
-    body = {"tool_ids": tools, "block_ids": [block], "tags": ["a", "b"], "secrets": {"K": "v"}}
+    body: dict[str, Any] = {"tool_ids": tools, "block_ids": [block], "tags": ["a", "b"], "secrets": {"K": "v"}}
 
     def reads(count: int) -> int:
         while Agent.objects.count() < count:
