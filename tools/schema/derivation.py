@@ -100,7 +100,7 @@ def _docs(function: Function, description: str | None, args_json_schema: Mapping
     text = _docstring(function)
     if text:
         return read_docs(text, function.name)
-    found = description or str((args_json_schema or {}).get("description") or "")
+    found = description or str(given.model_of(args_json_schema or {}).get("description") or "")
     if not found:
         raise failed(f"Function {function.name} missing docstring")
     return Docs(function.name, clean_text(found), complete=False)

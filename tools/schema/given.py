@@ -70,14 +70,23 @@ def parameters_schema(args_json_schema: Mapping[str, Any]) -> dict[str, Any]:
     optional field is no longer one of null, as absence says the same. Raises :class:`SchemaError`.
     """
     root = _plain(args_json_schema)
-    if not isinstance(root, dict) or root.get("type") != "object":
+    top, open_ = model_of(root), [root["$ref"]] if "$ref" in root else []
+    if top.get("type") != "object":
         raise SchemaError("Invalid args_json_schema: it must be a JSON schema of type object")
     check_references(root)
-    simple = _Simple(root)
-    made = simple.of({word: part for word, part in root.items() if word not in ("$defs", "definitions", "description")})
+    simple = _Simple(root, open_)
+    made = simple.of({word: part for word, part in top.items() if word not in ("$defs", "definitions", "description")})
     made = {"type": "object", "properties": {}, "required": [], **made}
     shared = simple.definitions()
     return {**made, "$defs": shared} if shared else made
+
+
+def model_of(args_json_schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema of the model itself: one that holds itself stands behind a reference."""
+    if not isinstance(args_json_schema, Mapping):
+        raise SchemaError("Invalid args_json_schema: it must be a JSON schema of type object")
+    found = target(args_json_schema["$ref"], args_json_schema) if "$ref" in args_json_schema else args_json_schema
+    return found if isinstance(found, Mapping) else {}
 
 
 @dataclass(slots=True)

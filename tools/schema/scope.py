@@ -46,7 +46,7 @@ class Scope:
     type_variables: dict[str, ast.expr | None] = field(default_factory=dict)
 
     def qualified(self, node: ast.expr, aliases: int = _MAX_ALIASES) -> str:
-        """The full name of a name or attribute (``typing.List``), behind aliases too; "" for what the source defines."""
+        """The full name of a name or attribute (``typing.List``), behind aliases; "" for what the source defines."""
         parts: list[str] = []
         while isinstance(node, ast.Attribute):
             parts.append(node.attr)

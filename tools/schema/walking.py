@@ -81,19 +81,21 @@ def target(reference: Any, root: Mapping[str, Any]) -> Any:
 
 def check_references(root: Mapping[str, Any]) -> None:
     """Raise ``SchemaError`` for references that leave the schema, lead nowhere, or go round in a circle."""
-    settled: set[int] = set()
+    settled: dict[int, int] = {}
     for schema in everything(root):
         _follow(schema, root, settled, [])
 
 
-def _follow(schema: Mapping[str, Any], root: Mapping[str, Any], settled: set[int], way: list[int]) -> None:
-    if id(schema) in settled:
-        return
-    if id(schema) in way or len(way) > MAX_REFERENCES:
-        raise SchemaError("Invalid json_schema: a reference goes round in a circle")
-    for part in _of_same_value(schema, root):
-        _follow(part, root, settled, [*way, id(schema)])
-    settled.add(id(schema))
+def _follow(schema: Mapping[str, Any], root: Mapping[str, Any], settled: dict[int, int], way: list[int]) -> int:
+    """How many schemas one value passes through, one after the other, from ``schema`` on."""
+    if id(schema) not in settled:
+        if id(schema) in way or len(way) > MAX_REFERENCES:
+            raise SchemaError("Invalid json_schema: a reference goes round in a circle")
+        further = [_follow(part, root, settled, [*way, id(schema)]) for part in _of_same_value(schema, root)]
+        settled[id(schema)] = 1 + max(further, default=0)
+    if settled[id(schema)] + len(way) > MAX_REFERENCES:
+        raise SchemaError(f"Invalid json_schema: more than {MAX_REFERENCES} references in a row")
+    return settled[id(schema)]
 
 
 def _of_same_value(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
