@@ -124,9 +124,11 @@ async def _refresh(provider: Provider, built_in: Sequence[ModelInfo], *, refresh
     _lists[provider.name] = _List(models or built_in, time.monotonic() + FRESH)
 
 
-def forget_models() -> None:
-    """Drop the cached lists, for when the settings changed."""
+def forget() -> None:
+    """Drop the cached lists and what refusals taught, for when the settings changed."""
     _lists.clear()
+    for provider, _ in TABLE:
+        provider.forget()
 
 
 # --- start and end --------------------------------------------------------------------------------

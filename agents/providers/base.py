@@ -221,6 +221,10 @@ class Provider(Protocol):
         """What a model that is on no list is taken for."""
         ...
 
+    def forget(self) -> None:
+        """Drop what was learned of the vendor's models."""
+        ...
+
     def warm(self) -> None:
         """Import what a call needs; may block for seconds."""
         ...

@@ -157,5 +157,5 @@ def mapping_of(value: Any) -> Mapping[str, Any]:
 def arguments_of(value: Any) -> str:
     """The JSON text of a call's arguments, however a vendor wrote them: text, an object, nothing."""
     if isinstance(value, str):
-        return clean(value)
-    return "" if value is None else clean(json.dumps(value, ensure_ascii=False))
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False)

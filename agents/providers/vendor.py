@@ -39,6 +39,10 @@ class Vendor(ABC, Generic[TraitsT]):
         """Import the SDK; blocks for seconds, for a thread."""
         self.sdk.warm()
 
+    def forget(self) -> None:
+        """Drop what was learned of the vendor's models."""
+        self._known.clear()
+
     async def close(self) -> None:
         await self.sdk.close()
 

@@ -25,7 +25,7 @@ from agents.providers.base import (
     Usage,
 )
 from agents.providers.failures import refusal, unusable
-from agents.providers.lines import Joiner, arguments_of, count_of, load_object, mapping_of, text_of
+from agents.providers.lines import Joiner, arguments_of, clean, count_of, load_object, mapping_of, text_of
 
 VENDOR = "Anthropic"
 STOPS: Mapping[str, StopReason] = {
@@ -134,7 +134,7 @@ class Assembly:
         name = text_of(start.get("name"))
         block.name = self._names.get(name, name)
         given = start.get("input")
-        block.given = arguments_of(given) if given else ""
+        block.given = clean(arguments_of(given)) if given else ""
         return CallStart(block.call, block.id, block.name)
 
     def _grow(self, index: int, delta: Mapping[str, Any]) -> list[Delta]:

@@ -51,6 +51,9 @@ class Demo:
     async def count_tokens(self, request: ModelRequest) -> int | None:
         return None
 
+    def forget(self) -> None:
+        """Nothing was learned."""
+
     def warm(self) -> None:
         """Nothing to import."""
 
