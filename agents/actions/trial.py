@@ -27,7 +27,7 @@ def run_tool(actor: policies.Actor, agent: Agent, name: str, given: Given) -> di
     """Run the agent's tool ``name`` with ``given`` arguments; a ToolExecutionResult.
 
     Waits for the tool, so call it outside transactions. Raises a :class:`Problem` 403 without the right,
-    404 when the agent has no such tool, 422 for arguments that do not fit.
+    404 when the agent has no such tool. Arguments that do not fit are told as the model would be told.
     """
     policies.must_write(actor)
     tool = agent.tools.filter(name=name).first()
@@ -36,7 +36,7 @@ def run_tool(actor: policies.Actor, agent: Agent, name: str, given: Given) -> di
     try:
         arguments.check(dict(given), tool.json_schema.get("parameters") or {})
     except arguments.ArgumentsError as error:
-        raise Problem(422, str(error)) from None
+        return _result(runner.ToolResult(ok=False, text=f"Error executing function {name}: {error}"))
     if tool.tool_type != ToolType.CUSTOM:
         return _builtin(agent, tool, given)
     return _uploaded(agent, tool, given)
