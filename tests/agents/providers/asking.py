@@ -88,7 +88,8 @@ def text(response: ModelResponse) -> str:
 
 def feed(assembly: Assembly, data: bytes, *, size: int = 1) -> list[Delta]:
     """The deltas of an event stream that arrives ``size`` bytes at a time."""
-    events, deltas = Events(), []
+    events = Events()
+    deltas: list[Delta] = []
     for at in range(0, len(data), size):
         for found in events.feed(data[at : at + size]):
             deltas += assembly.feed(_event(found))
