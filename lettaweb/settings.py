@@ -177,6 +177,8 @@ if REDIS_URL:
     }
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
 
+LETTAWEB_QUEUE_BEAT_SECONDS: float = env.float("LETTAWEB_QUEUE_BEAT_SECONDS", default=20)  # between two questions
+LETTAWEB_QUEUE_DEAD_SECONDS: float = env.float("LETTAWEB_QUEUE_DEAD_SECONDS", default=90)  # without an answer
 Q_CLUSTER = {
     "name": "lettaweb",
     "orm": "default",

@@ -14,9 +14,6 @@ from django.db import connection
 
 log = structlog.get_logger(__name__)
 
-EVERY = 20.0  # seconds between two questions
-DEAD_AFTER = 90.0  # seconds without an answer
-
 
 def mark(number: int) -> None:
     """The task: answer question ``number``."""
@@ -42,14 +39,14 @@ class Heartbeat:
         """Ask when the last answer is in and its time has come; one question is open at most."""
         if self._open and _answer() == self._number:
             self._open = False
-        if not self._open and time.monotonic() - self._asked > EVERY:
+        if not self._open and time.monotonic() - self._asked > settings.LETTAWEB_QUEUE_BEAT_SECONDS:
             self._number = time.time_ns()
             self._open = _ask(self._number)
             self._asked = time.monotonic()
 
     @property
     def dead(self) -> bool:
-        return self._open and time.monotonic() - self._asked > DEAD_AFTER
+        return self._open and time.monotonic() - self._asked > settings.LETTAWEB_QUEUE_DEAD_SECONDS
 
 
 def _ask(number: int) -> bool:

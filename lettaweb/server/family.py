@@ -37,11 +37,21 @@ def ask_for_signal(number: signal.Signals) -> None:
 
 def bind_forks() -> None:
     """Every process that this one forks from now on dies with the one that forked it."""
-    os.register_at_fork(after_in_child=_die_with_parent)
+    os.register_at_fork(before=_remember_parent, after_in_child=_die_with_parent)
+
+
+_forking = 0
+
+
+def _remember_parent() -> None:
+    global _forking
+    _forking = os.getpid()
 
 
 def _die_with_parent() -> None:
     ask_for_signal(signal.SIGKILL)
+    if os.getppid() != _forking:  # it died before the kernel was asked
+        os._exit(1)
 
 
 def _wait(descriptor: int, seconds: float) -> None:

@@ -19,7 +19,7 @@ import websockets.sync.client
 
 from tests.servers import ROOT, base, clean_environment, free_port
 
-APPLICATION = '''
+APPLICATION = """
 import asyncio, os, sys
 os.environ["DJANGO_SETTINGS_MODULE"] = "lettaweb.settings"
 import django
@@ -64,7 +64,7 @@ async def application(scope, receive, send):
 server = web.WebServer(application, endpoints=["tcp:port=%s:interface=127.0.0.1" % sys.argv[1]], signal_handlers=False)
 server.run()
 sys.exit(server.exit_code)
-'''
+"""
 
 
 @dataclass

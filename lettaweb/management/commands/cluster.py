@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import sys
+import threading
 from typing import Any
 
 from django.core.management.base import BaseCommand
@@ -15,6 +18,15 @@ class Command(BaseCommand):
     def handle(self, **_options: Any) -> None:
         from django_q.cluster import Cluster
 
+        cluster, stop = Cluster(), threading.Event()
+        # Its own handler stops the cluster inside the signal: a second signal, or one that comes while it
+        # starts, then waits for a lock that the interrupted code holds.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda _number, _frame: stop.set())
         watch_parent(75)
         bind_forks()
-        Cluster().start()
+        cluster.start()
+        while not stop.wait(0.5):
+            if not cluster.sentinel.is_alive():
+                sys.exit(1)
+        cluster.stop()
