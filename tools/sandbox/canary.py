@@ -15,7 +15,9 @@ TIMEOUT = 15.0
 
 def try_out(link: Link, config: SandboxConfig) -> list[str]:
     """Return what is wrong with a running sandbox; empty when it may be used."""
-    arguments = {"hidden": list(config.hidden_paths), "own_files": link.tier >= FULL}
+    full = link.tier >= FULL
+    programs = full and config.allow_subprocess
+    arguments = {"hidden": list(config.hidden_paths), "own_files": full, "programs": programs}
     call = SandboxCall(id="canary", source=SOURCE, function="canary", arguments=arguments, timeout=TIMEOUT)
     flight = Flight(call, config)
     link.submit(flight)

@@ -27,7 +27,7 @@ def _readable(path: str) -> bool:
     return os.path.isfile(path) and _possible(lambda: os.close(os.open(path, os.O_RDONLY)))
 
 
-def canary(hidden: list[str], own_files: bool) -> list[str]:
+def canary(hidden: list[str], own_files: bool, programs: bool) -> list[str]:
     """Return what is wrong, as texts for the operator."""
     wrong = [f"{path} is visible" for path in hidden if _seen(path)]
     forbidden: dict[str, Callable[[], Any]] = {
@@ -37,6 +37,8 @@ def canary(hidden: list[str], own_files: bool) -> list[str]:
         "files can be written outside /tmp": lambda: open("/usr/lib/written", "w").close(),
         "the password file is the host's": lambda: open("/etc/shadow").close(),
     }
+    if programs:
+        del forbidden["programs can be started"], forbidden["other processes can be signalled"]
     wrong += [text for text, action in forbidden.items() if _possible(action)]
     if own_files and not _possible(lambda: open("/tmp/own", "w").close()):
         wrong.append("/tmp cannot be written")

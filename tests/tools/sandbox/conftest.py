@@ -17,20 +17,25 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(scope="session")
-def config(tmp_path_factory: pytest.TempPathFactory) -> SandboxConfig:
-    hidden = (str(ROOT), str(ROOT / "manage.py"), str(ROOT / "pyproject.toml"))
-    return SandboxConfig(data_dir=tmp_path_factory.mktemp("sandbox"), force_tier=3, hidden_paths=hidden)
-
-
-@pytest.fixture(scope="session")
-def full(config: SandboxConfig) -> Iterator[ZygoteRunner]:
+def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZygoteRunner]:
     """Tier 3, started with the marks that no tool may find in the server's environment."""
+    hidden = (str(ROOT), str(ROOT / "manage.py"), str(ROOT / "pyproject.toml"))
+    config = SandboxConfig(data_dir=tmp_path_factory.mktemp("sandbox"), force_tier=3, hidden_paths=hidden)
     os.environ.update(MARKS)
-    runner = started(config)
+    try:
+        runner = started(config)
+    except SandboxUnavailable as error:
+        unavailable(str(error))
     yield runner
     runner.stop()
     for name in MARKS:
         del os.environ[name]
+
+
+@pytest.fixture(scope="session")
+def config(full: ZygoteRunner) -> SandboxConfig:
+    """Works on this machine: a sandbox that does not start with it is a failure, no reason to skip."""
+    return full.config
 
 
 @pytest.fixture
@@ -44,18 +49,12 @@ def own(config: SandboxConfig) -> Iterator[ZygoteRunner]:
 @pytest.fixture
 def running(config: SandboxConfig) -> Iterator[None]:
     """The sandbox as the rest of the server uses it."""
-    try:
-        sandbox.start(config)
-    except SandboxUnavailable as error:
-        unavailable(str(error))
+    sandbox.start(config)
     yield
     sandbox.stop()
 
 
 def started(config: SandboxConfig) -> ZygoteRunner:
-    try:
-        runner: Runner = probe.start(config)
-    except SandboxUnavailable as error:
-        unavailable(str(error))
+    runner: Runner = probe.start(config)
     assert isinstance(runner, ZygoteRunner)
     return runner
