@@ -175,12 +175,6 @@ def test_it_hides_the_parameters_that_the_server_fills() -> None:
     assert made.takes_agent_id
 
 
-def test_it_shows_an_agent_id_that_the_docstring_explains() -> None:
-    made = derive("def tool(agent_id: str):\n    'T.\\n\\nArgs:\\n    agent_id: Whom to ask.'\n")
-    assert made.json_schema["parameters"]["required"] == ["agent_id"]
-    assert not made.takes_agent_id
-
-
 def test_it_leaves_out_star_parameters() -> None:
     made = read(
         "T.\n\n    Args:\n        a: A.\n        args: X.\n        kwargs: Y.\n", "a: int, *args: int, **kwargs: int"

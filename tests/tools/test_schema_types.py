@@ -116,6 +116,18 @@ class Meta(TypedDict, total=False):
     when: str
 
 
+class Row(NamedTuple):
+    x: int
+    y: int = 0
+
+
+class Holder(BaseModel):
+    class Held(BaseModel):
+        b: int
+
+    held: Held
+
+
 class Plain:
     x: int
 """
@@ -137,6 +149,7 @@ DOG = {
     },
     "required": ["kind", "legs", "owner"],
 }
+HELD = {"type": "object", "properties": {"b": {"type": "integer"}}, "required": ["b"]}
 NULLABLE = {"anyOf": [{"type": "integer"}, {"type": "null"}]}
 INTEGERS = {"type": "array", "items": {"type": "integer"}}
 STRINGS = {"type": "array", "items": {"type": "string"}}
@@ -243,6 +256,12 @@ def read(annotation: str, head: str = HEAD) -> dict[str, Any]:
             {"type": "object", "properties": {"items": {"type": "array", "items": {}}}, "required": ["items"]},
         ),
         ("Spot", SPOT),
+        (
+            "Row",
+            {"type": "object", "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}}, "required": ["x"]},
+        ),
+        ("Holder.Held", HELD),
+        ("Holder", {"type": "object", "properties": {"held": HELD}, "required": ["held"]}),
         ("Spot3", {**SPOT, "properties": {**SPOT["properties"], "z": {"type": "number"}}}),  # type: ignore[dict-item]
         (
             "Meta",

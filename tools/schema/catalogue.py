@@ -49,7 +49,6 @@ PLAIN: dict[str, dict[str, Any]] = {
     "datetime.datetime": {"type": "string", "format": "date-time"},
     "datetime.date": {"type": "string", "format": "date"},
     "datetime.time": {"type": "string", "format": "time"},
-    "datetime.timedelta": {"type": "string", "format": "duration"},
     "uuid.UUID": {"type": "string", "format": "uuid"},
     "decimal.Decimal": {"anyOf": [{"type": "number"}, {"type": "string"}]},
     "pathlib.Path": _TEXT,

@@ -1,4 +1,4 @@
-"""Classes of the source as objects: pydantic models, dataclasses, typed dictionaries, enums."""
+"""Classes of the source as objects: pydantic models, dataclasses, named tuples, typed dictionaries, enums."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _reader(
         return lambda member: model_fields(member, scope)
     if "typing.TypedDict" in bases:
         return lambda member: typed_fields(member, scope)
-    if any(_is_dataclass(member, scope) for member in family):
+    if "typing.NamedTuple" in bases or any(_is_dataclass(member, scope) for member in family):
         return lambda member: record_fields(member, scope)
     return None
 

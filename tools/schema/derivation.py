@@ -16,7 +16,7 @@ from tools.schema.scope import Scope, add_type_parameters, read_scope
 from tools.schema.source import Function, choose_function, parse
 from tools.schema.types import Types, definitions, schema_of, shown
 
-_INJECTED = frozenset({"self", "agent_state"})
+_INJECTED = frozenset({"self", "agent_state", "agent_id"})
 _MAX_DEFAULT = 1000
 
 
@@ -79,7 +79,7 @@ def _tool_schema(
     names = {parameter.name for parameter in parameters}
     scope = read_scope(module)
     add_type_parameters(function, scope)
-    visible = [parameter for parameter in parameters if _is_visible(parameter, docs)]
+    visible = [parameter for parameter in parameters if parameter.name not in _INJECTED]
     optional: tuple[str, ...] = ()
     if args_json_schema:
         schema = given.parameters_schema(args_json_schema)
@@ -91,7 +91,7 @@ def _tool_schema(
         json_schema={"name": function.name, "description": docs.description, "parameters": schema},
         is_async=isinstance(function, ast.AsyncFunctionDef),
         takes_agent_state="agent_state" in names,
-        takes_agent_id="agent_id" in names - {parameter.name for parameter in visible},
+        takes_agent_id="agent_id" in names,
         optional=optional,
     )
 
@@ -122,11 +122,6 @@ def _parameters(function: Function) -> Iterator[Parameter]:
         yield Parameter(argument.arg, argument.annotation, default)
     for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
         yield Parameter(argument.arg, argument.annotation, default)
-
-
-def _is_visible(parameter: Parameter, docs: Docs) -> bool:
-    # An agent_id that the docstring explains is the model's to give; any other is the server's.
-    return parameter.name not in _INJECTED and (parameter.name != "agent_id" or "agent_id" in docs.parameters)
 
 
 def _parameters_schema(parameters: list[Parameter], docs: Docs, scope: Scope) -> tuple[dict[str, Any], tuple[str, ...]]:

@@ -60,6 +60,10 @@ class Scope:
             base = self._module_name(node.id)
         return _canonical(".".join([base, *reversed(parts)])) if base else ""
 
+    def knows(self, name: str) -> bool:
+        """Whether the source itself says what ``name`` stands for."""
+        return name in self.classes or name in self.bound or name in self.type_variables or name in self.imports
+
     def _module_name(self, name: str) -> str:
         if name in self.classes or name in self.bound or name in self.type_variables:
             return ""
@@ -76,6 +80,9 @@ def read_scope(module: ast.Module) -> Scope:
     scope = Scope()
     for statement in statements(module.body):
         _read(statement, scope)
+    for node in ast.walk(module):  # a class inside another one or in a function, if nothing else has its name
+        if isinstance(node, ast.ClassDef) and not (scope.knows(node.name) or node.name in _BUILTINS | _TYPING):
+            scope.classes[node.name] = node
     return scope
 
 

@@ -81,6 +81,8 @@ def _schema(node: ast.expr, types: Types) -> Schema:
 
 
 def _named(node: ast.Name | ast.Attribute, types: Types) -> Schema:
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in types.scope.classes:
+        node = ast.Name(node.attr)  # a class inside a class
     if isinstance(node, ast.Name):
         if node.id in types.scope.classes or node.id in types.scope.bound:
             return _local(node.id, types)
