@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.utils import timezone
@@ -87,9 +88,16 @@ class Wanted:
 
 def create_run(conversation: Conversation, wanted: Wanted) -> Run:
     """A new run under the lock that the caller holds."""
-    now = timezone.now()
+    run = run_row(conversation, wanted, timezone.now())
+    run.save(force_insert=True)
+    tell_run(run)
+    return run
+
+
+def run_row(conversation: Conversation, wanted: Wanted, now: datetime) -> Run:
+    """The row of a new run, not stored yet; whoever stores it calls :func:`tell_run` afterwards."""
     owned = wanted.owner is not None and wanted.driver == Driver.LIVE
-    run = Run(
+    return Run(
         agent=conversation.agent,
         conversation=conversation,
         turn_id=wanted.turn_id,
@@ -104,11 +112,13 @@ def create_run(conversation: Conversation, wanted: Wanted) -> Run:
         metadata=dict(wanted.metadata) if wanted.metadata else None,
         created_by=wanted.actor,
     )
-    run.save(force_insert=True)
-    if not owned:
+
+
+def tell_run(run: Run) -> None:
+    """Tell executors of a run without an owner, when the transaction commits."""
+    if run.owner_id is None:
         announce("runs", run.pk)
         announce_here("runs", run.pk)
-    return run
 
 
 def locked(conversation: Conversation) -> None:

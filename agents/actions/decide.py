@@ -18,9 +18,8 @@ from agents.actions.begin import Started, Wanted, active_run, busy, create_run, 
 from agents.actions.repeat import already_answered
 from agents.actions.requests import Approval, MessageRequest, Verdict
 from agents.actions.verdicts import record
-from agents.loop.course import add_message
-from agents.loop.course import Course
-from agents.models import CallKind, Conversation, Decision, MessageRole, Run, RunStatus, ToolCall
+from agents.loop.course import Course, message_row
+from agents.models import CallKind, Conversation, Decision, Message, MessageRole, Run, RunStatus, ToolCall
 from lettaweb.lib.ids import wire_id
 from lettaweb.lib.problems import Problem
 
@@ -32,11 +31,12 @@ NONE_PENDING = (
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Who acts, from where, and the process that has a slot for a run (None: anybody's turn)."""
+    """Who acts (``name`` when it is nobody), from where, and the process that has a slot for a run (None: any)."""
 
     user: Any
     owner: uuid.UUID | None = None
     via: str = "api"
+    name: str = "system"
 
 
 def answer(conversation: Conversation, request: MessageRequest, sender: Sender) -> Started:
@@ -134,11 +134,18 @@ def go_on(
 ) -> Started:
     """All calls of the set are decided: one approval response, and the run that goes on."""
     first = decided[0]
+    run = create_run(conversation, continuing(first, request, sender))
+    response_row(run, first, set_decisions(first), request.approval if request else None).save(force_insert=True)
+    return Started(run, mine=run.owner_id is not None)
+
+
+def continuing(first: ToolCall, request: MessageRequest | None, sender: Sender) -> Wanted:
+    """What the run is made of that goes on with the set of ``first``."""
     asked: Run = first.step.run
     options = {**_kept(asked), **(request.options if request else {})}
     later = [_later(given) for given in request.inputs] if request else []
     options |= {"resumes": True, "then": later}
-    wanted = Wanted(
+    return Wanted(
         options=options,
         background=request.background if request else True,
         callback_url=request.callback_url if request else None,
@@ -148,10 +155,6 @@ def go_on(
         turn_id=first.turn_id,
         metadata=asked.metadata,
     )
-    run = create_run(conversation, wanted)
-    approval = request.approval if request else None
-    _store_response(Course(run=run, conversation=conversation, agent=run.agent, now=timezone.now()), first, approval)
-    return Started(run, mine=run.owner_id is not None)
 
 
 def _kept(asked: Run) -> dict[str, Any]:
@@ -164,12 +167,16 @@ def _later(given: Any) -> dict[str, Any]:
     return {"role": given.role, "parts": [dict(part) for part in given.parts], "fields": dict(given.fields)}
 
 
-def _store_response(course: Course, first: ToolCall, approval: Approval | None) -> None:
-    sent = set_decisions(first)
+def response_row(
+    run: Run, first: ToolCall, sent: Sequence[dict[str, Any]], approval: Approval | None = None
+) -> Message:
+    """The approval response for the set of ``first`` as a message of ``run``, not stored yet. ``sent``: see
+    :func:`set_decisions`."""
+    course = Course(run=run, conversation=run.conversation, agent=run.agent, now=timezone.now())
     request_id = first.message.wire_id if approval and approval.legacy else str(sent[0]["tool_call_id"])
     parts = [{"type": "decision", "sent": item} for item in sent]
     otid = approval.otid if approval else None
-    add_message(course, MessageRole.APPROVAL, parts, otid=otid, approval_request_id=request_id)
+    return message_row(course, MessageRole.APPROVAL, parts, otid=otid, approval_request_id=request_id)
 
 
 def set_decisions(first: ToolCall) -> list[dict[str, Any]]:

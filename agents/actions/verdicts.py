@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from django.utils import timezone
 
+from agents.actions.already import already, changed
 from agents.actions.requests import Verdict
 from agents.models import CallState, Decision, DecisionKind, ToolCall
 from agents.models.toolcall import Outcome
@@ -18,26 +20,82 @@ if TYPE_CHECKING:
 UNKNOWN_TOLD = (
     "The server was interrupted while this call ran. Its outcome is unknown: it may have taken effect or not."
 )
+EXPIRED_TOLD = (
+    "Error: nobody decided about this tool call in time, so it expired and was not run. Nobody denied it; "
+    "do not repeat it unless the user asks for it again."
+)
+DENIED_BY_HAND = "Do not call it again with these arguments unless the user asks for it."
+
+_KINDS = {
+    "approve": (DecisionKind.APPROVE, DecisionKind.RERUN),
+    "deny": (DecisionKind.DENY, DecisionKind.TELL),
+    "answer": (DecisionKind.ANSWER, DecisionKind.HAPPENED),
+    "expire": (DecisionKind.EXPIRE, DecisionKind.EXPIRE),
+}
 
 
 def record(call: ToolCall, verdict: Verdict, sender: Sender) -> Decision:
     """Decide ``call``; raises a :class:`Problem` 409 when it does not wait any more."""
-    unknown = call.state == CallState.UNKNOWN
-    fields = _effect(call, verdict, unknown=unknown)
     now = timezone.now()
-    changed = ToolCall.objects.filter(pk=call.pk, state=call.state, version=call.version).update(
-        **fields, version=call.version + 1, decided_at=now, decided_by=sender.user, reason=verdict.reason, updated_at=now
-    )
-    if not changed:
-        raise Problem(409, f"Tool call '{call.call_id}' was decided by somebody else.", headers={"x-should-retry": "false"})
-    for name, value in fields.items():
+    effect = effect_of(call, verdict, sender, now)
+    rows = ToolCall.objects.filter(pk=call.pk, state=call.state, version=call.version)
+    if not rows.update(**effect, version=call.version + 1, updated_at=now):
+        raise _too_late(call)
+    decision = decision_of(call, verdict, sender)
+    apply(call, effect)
+    decision.save(force_insert=True)
+    return decision
+
+
+def apply(call: ToolCall, effect: dict[str, Any]) -> None:
+    """Bring the object into the state that its row has now."""
+    for name, value in effect.items():
         setattr(call, name, value)
     call.version += 1
-    return Decision.objects.create(
+
+
+def effect_of(call: ToolCall, verdict: Verdict, sender: Sender, now: datetime) -> dict[str, Any]:
+    """The columns of a waiting ``call`` that ``verdict`` changes, beside its version."""
+    unknown = call.state == CallState.UNKNOWN
+    decided = {"decided_at": now, "decided_by": sender.user, "reason": verdict.reason, "overdue": False}
+    decided |= {"held_by": None, "held_until": None}
+    if verdict.kind == "approve":
+        return {**decided, "state": CallState.READY, "edited_arguments": verdict.edited}
+    decided |= {"state": CallState.DONE, "finished_at": now}
+    if verdict.kind == "answer":
+        return {**decided, **_answered(call, verdict)}
+    return {**decided, "result_ok": False, **_refused(verdict, sender, unknown=unknown)}
+
+
+def _refused(verdict: Verdict, sender: Sender, *, unknown: bool) -> dict[str, Any]:
+    if verdict.kind == "expire":
+        return {"outcome": Outcome.EXPIRED, "result_text": EXPIRED_TOLD}
+    if unknown:
+        return {"outcome": Outcome.INTERRUPTED, "result_text": UNKNOWN_TOLD}
+    text = results.denial_text(verdict.reason)
+    # The wire promises clients this very text; who denies by hand says more to the model.
+    return {"outcome": Outcome.DENIED, "result_text": text if sender.via == "api" else f"{text}\n{DENIED_BY_HAND}"}
+
+
+def _answered(call: ToolCall, verdict: Verdict) -> dict[str, Any]:
+    limit = call.tool.return_char_limit if call.tool else results.DEFAULT_LIMIT
+    return {
+        "outcome": Outcome.ANSWERED,
+        "result_ok": verdict.ok,
+        "result_text": results.truncate(verdict.text, limit),
+        "result_content": [dict(part) for part in verdict.content] if verdict.content is not None else None,
+        "stdout": list(verdict.stdout),
+        "stderr": list(verdict.stderr),
+    }
+
+
+def decision_of(call: ToolCall, verdict: Verdict, sender: Sender) -> Decision:
+    """The decision about a ``call`` that still waits, not stored yet."""
+    return Decision(
         call=call,
-        kind=_kind(verdict, unknown=unknown),
+        kind=_KINDS[verdict.kind][call.state == CallState.UNKNOWN] if verdict.edited is None else _edit_of(call),
         actor=sender.user,
-        actor_name=str(sender.user or "system"),
+        actor_name=str(sender.user or sender.name),
         via=sender.via,
         reason=verdict.reason,
         digest=call.digest,
@@ -47,30 +105,10 @@ def record(call: ToolCall, verdict: Verdict, sender: Sender) -> Decision:
     )
 
 
-def _kind(verdict: Verdict, *, unknown: bool) -> DecisionKind:
-    if verdict.kind == "approve":
-        return DecisionKind.RERUN if unknown else DecisionKind.EDIT if verdict.edited is not None else DecisionKind.APPROVE
-    if verdict.kind == "deny":
-        return DecisionKind.TELL if unknown else DecisionKind.DENY
-    return DecisionKind.HAPPENED if unknown else DecisionKind.ANSWER
+def _edit_of(call: ToolCall) -> DecisionKind:
+    return DecisionKind.RERUN if call.state == CallState.UNKNOWN else DecisionKind.EDIT
 
 
-def _effect(call: ToolCall, verdict: Verdict, *, unknown: bool) -> dict[str, Any]:
-    if verdict.kind == "approve":
-        edited = {"edited_arguments": verdict.edited} if verdict.edited is not None else {}
-        return {"state": CallState.READY, **edited}
-    done: dict[str, Any] = {"state": CallState.DONE, "finished_at": timezone.now()}
-    if verdict.kind == "deny":
-        text = UNKNOWN_TOLD if unknown else results.denial_text(verdict.reason)
-        outcome = Outcome.INTERRUPTED if unknown else Outcome.DENIED
-        return {**done, "outcome": outcome, "result_ok": False, "result_text": text}
-    limit = call.tool.return_char_limit if call.tool else 50_000
-    return {
-        **done,
-        "outcome": Outcome.ANSWERED,
-        "result_ok": verdict.ok,
-        "result_text": results.truncate(verdict.text, limit),
-        "result_content": [dict(part) for part in verdict.content] if verdict.content is not None else None,
-        "stdout": list(verdict.stdout),
-        "stderr": list(verdict.stderr),
-    }
+def _too_late(call: ToolCall) -> Problem:
+    fresh = ToolCall.objects.get(pk=call.pk)
+    return changed(fresh) if fresh.waiting else already(fresh)

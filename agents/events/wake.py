@@ -1,7 +1,8 @@
 """Wake-ups across processes. They carry pointers only and may get lost: every listener also looks by itself.
 
 PostgreSQL: NOTIFY in the writing transaction, one LISTEN connection per process. SQLite: while somebody
-here follows a run that is executed elsewhere, ``PRAGMA data_version`` is asked every 20 ms.
+here follows a run that is executed elsewhere, ``PRAGMA data_version`` is asked every 20 ms; while somebody
+only waits for other changes (an open desk), every second.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import structlog
@@ -20,11 +22,12 @@ from agents.events.hub import hub
 
 CHANNEL = "lettaweb"
 POLL = 0.02  # seconds
+POLL_SLOWLY = 1.0
 log = structlog.get_logger(__name__)
 
 
 def announce(kind: str, number: int) -> None:
-    """Say in the current transaction that ``kind`` ("events", "runs") of row ``number`` changed."""
+    """Say in the current transaction that ``kind`` ("events", "runs", "approvals") of row ``number`` changed."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, f"{kind}:{number}"])
@@ -35,6 +38,12 @@ def announce_here(kind: str, number: int) -> None:
     transaction.on_commit(lambda: waker.heard(kind, number))
 
 
+def tell_approvals(conversation_id: int) -> None:
+    """In the current transaction a call of the conversation began or ceased to wait, or looks different."""
+    announce("approvals", conversation_id)
+    announce_here("approvals", conversation_id)
+
+
 class Waker:
     """Hears wake-ups and passes them to the hub and to ``on_runs`` on the event loop."""
 
@@ -43,6 +52,8 @@ class Waker:
         self._poll: asyncio.Task[None] | None = None
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
+        self._listeners: dict[str, set[asyncio.Event]] = {}
+        self._hurry = asyncio.Event()
         self.on_runs: Callable[[int], None] = lambda number: None
         self.on_cancelled: Callable[[int], None] = lambda number: None
 
@@ -66,28 +77,54 @@ class Waker:
             loop.call_soon_threadsafe(self._tell, kind, number)
 
     def _tell(self, kind: str, number: int) -> None:
+        for changed in self._listeners.get(kind, ()):
+            changed.set()
+        if kind == "approvals":
+            return
         hub.wake(number)
         if kind == "runs":
             self.on_runs(number)
         elif kind == "cancelled":
             self.on_cancelled(number)
 
-    def need(self) -> None:
-        """Somebody on the running loop follows a run that is executed elsewhere."""
-        if self._thread is None and (self._poll is None or self._poll.done()):
-            self._poll = asyncio.get_running_loop().create_task(self._poll_sqlite())
+    @contextmanager
+    def listening(self, kind: str) -> Iterator[asyncio.Event]:
+        """An event that is set, on the running loop, whenever ``kind`` may have changed anywhere."""
+        changed = asyncio.Event()
+        if self._loop is None or self._loop.is_closed():
+            self._loop = asyncio.get_running_loop()
+        self._listeners.setdefault(kind, set()).add(changed)
+        self.need()
+        try:
+            yield changed
+        finally:
+            self._listeners[kind].discard(changed)
 
-    async def _poll_sqlite(self) -> None:
+    @property
+    def _heard_slowly(self) -> list[asyncio.Event]:
+        return [changed for listeners in self._listeners.values() for changed in listeners]
+
+    def need(self) -> None:
+        """Somebody on the running loop follows what may be written elsewhere."""
+        if self._thread is not None:
+            return
+        loop = asyncio.get_running_loop()
+        if self._poll is None or self._poll.done() or self._poll.get_loop() is not loop:
+            self._hurry = asyncio.Event()
+            self._poll = loop.create_task(self._poll_sqlite(self._hurry))
+        elif hub.foreign():
+            self._hurry.set()
+
+    async def _poll_sqlite(self, hurry: asyncio.Event) -> None:
         watched = sqlite3.connect(f"file:{settings.DATABASES['default']['NAME']}?mode=ro", uri=True, timeout=1)
         try:
             seen: Any = None
-            while hub.foreign():
+            while hub.foreign() or self._heard_slowly:
                 version = watched.execute("PRAGMA data_version").fetchone()
                 if version != seen:
                     seen = version
-                    for run_id in hub.foreign():
-                        hub.wake(run_id)
-                await asyncio.sleep(POLL)
+                    self._all_look_here()
+                await _pause(hurry, POLL if hub.foreign() else POLL_SLOWLY)
         finally:
             watched.close()
 
@@ -113,9 +150,25 @@ class Waker:
                     kind, _, number = note.payload.partition(":")
                     self.heard(kind, int(number))
 
+    def _all_look_here(self) -> None:
+        for run_id in hub.foreign():
+            hub.wake(run_id)
+        for changed in self._heard_slowly:
+            changed.set()
+
     def _all_look_again(self) -> None:
         for run_id in list(hub.tails):
             self.heard("events", run_id)
+        for kind in list(self._listeners):
+            self.heard(kind, 0)
+
+
+async def _pause(hurry: asyncio.Event, seconds: float) -> None:
+    hurry.clear()
+    try:
+        await asyncio.wait_for(hurry.wait(), seconds)
+    except TimeoutError:
+        return
 
 
 waker = Waker()

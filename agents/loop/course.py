@@ -140,8 +140,23 @@ def add_message(
     **fields: Any,
 ) -> Message:
     """Store a message of the course's run."""
+    row = message_row(course, role, parts, step=step, uid=uid, **fields)
+    row.save(force_insert=True)
+    return row
+
+
+def message_row(
+    course: Course,
+    role: MessageRole,
+    parts: Sequence[Mapping[str, Any]],
+    *,
+    step: Step | None = None,
+    uid: uuid.UUID | None = None,
+    **fields: Any,
+) -> Message:
+    """The row of a message of the course's run, not stored yet."""
     kept = [dict(part) for part in parts]
-    row = Message(
+    return Message(
         uuid=uid or uuid.uuid4(),
         conversation=course.conversation,
         agent=course.agent,
@@ -155,5 +170,3 @@ def add_message(
         search_text=search_text(role, kept),
         **fields,
     )
-    row.save(force_insert=True)
-    return row

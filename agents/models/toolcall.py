@@ -149,6 +149,7 @@ class DecisionKind(models.TextChoices):
     EXTEND = "extend"
     OVERDUE = "overdue"
     REVEAL = "reveal"
+    UNDO = "undo"
 
 
 class Decision(Row):
@@ -162,7 +163,7 @@ class Decision(Row):
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
     )
     actor_name = models.CharField(max_length=200)
-    via = models.CharField(max_length=16, help_text="api, desk, admin or clock")
+    via = models.CharField(max_length=16, help_text="api, rest, desk, admin or clock")
     reason = models.TextField(null=True, blank=True)
     digest = models.CharField(max_length=64, help_text="of the arguments that were seen")
     before = models.TextField(null=True, blank=True)
