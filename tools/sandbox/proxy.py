@@ -36,7 +36,7 @@ def allowed(hosts: Iterable[str], host: str, port: int) -> bool:
         name, _, wanted = entry.lower().strip().partition(":")
         ports = (int(wanted),) if wanted.isdigit() else WEB_PORTS
         below = name.startswith("*.") and host.endswith(name[1:]) and len(host) > len(name) - 1
-        if (below or host == name.rstrip(".")) and port in ports:
+        if host and (below or host == name.rstrip(".")) and port in ports:
             return True
     return False
 

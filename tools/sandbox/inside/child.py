@@ -40,7 +40,7 @@ def prepare(plan: dict[str, Any]) -> Prepared:
     processes = plan["limits"]["threads"]
     if plan["tier"] >= 3:
         linux.unshare(linux.CLONE_NEWNS | linux.CLONE_NEWIPC)
-        rootfs.mount_own(plan["limits"])
+        rootfs.mount_own(plan)
         _own_user_namespace()
     else:
         processes += SLACK + _threads_of_user()
@@ -92,11 +92,12 @@ def run(plan: dict[str, Any], prepared: Prepared, header: dict[str, Any], descri
     if network:
         _open_network(descriptors.pop())
     _place(descriptors)
+    environment = rootfs.environment_inside(plan, header["environment"])
     request = _read_request()
     _replace_environment(request["environment"])
     _set_limits(header["limits"], prepared.processes)
-    _lock(plan, header, _filter(plan, network=True) if network else prepared.filter)
-    _forget_ourselves(plan, header["environment"])
+    _lock(plan, header | {"environment": environment}, _filter(plan, network=True) if network else prepared.filter)
+    _forget_ourselves(plan, environment)
     invoke.run(request, result=RESULT_FD, limits=header["limits"])
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from . import landlock, linux
 
+ENVIRONMENTS = "/envs"
 HIDDEN = "size=4k,nr_inodes=2,mode=000"
 ROOT = "size=1m,nr_inodes=4096,mode=755"
 BASE = "/tmp"  # any folder that surely exists: the new root is mounted over it
@@ -33,8 +34,10 @@ def readable(plan: dict[str, Any]) -> list[str]:
 def build(plan: dict[str, Any]) -> None:
     """Make the new root and change to it; must run as pid 1 of the new pid namespace."""
     linux.mount("", "/", "", linux.MS_REC | linux.MS_PRIVATE)
-    wanted = [*readable(plan), *plan["packages"][:1], *([plan["environments"]] if plan["environments"] else [])]
-    sources = {path: os.open(path, os.O_PATH) for path in [*wanted, *DEVICES] if os.path.exists(path)}
+    wanted = {path: path for path in [*readable(plan), *plan["packages"][:1], *DEVICES]}
+    if plan["environments"]:
+        wanted[ENVIRONMENTS] = plan["environments"]
+    sources = {path: os.open(source, os.O_PATH) for path, source in wanted.items() if os.path.exists(source)}
     links = {path: os.readlink(path) for path in SYSTEM_LINKS if os.path.islink(path)}
     linux.mount("sandbox", BASE, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, options=ROOT)
     for path, target in links.items():
@@ -93,10 +96,22 @@ def _hide(path: str) -> None:
         linux.mount(f"{BASE}/dev/null", target, "", linux.MS_BIND)
 
 
-def mount_own(limits: dict[str, int]) -> None:
+def environment_inside(plan: dict[str, Any], environment: str) -> str:
+    """Return where a call finds its pip environment."""
+    return f"{ENVIRONMENTS}/{os.path.basename(environment)}" if environment and plan["tier"] >= 3 else environment
+
+
+def mount_own(plan: dict[str, Any]) -> None:
     """Give a call its own /tmp and its own /proc."""
+    limits = plan["limits"]
+    below = [path for path in [*plan["libraries"], *plan["packages"][:1]] if path.startswith("/tmp/")]
+    kept = {path: os.open(path, os.O_PATH) for path in below}  # Python may be installed in /tmp
     options = f"size={limits['tmp']},nr_inodes={limits['inodes']},mode=700,uid={os.getuid()},gid={os.getgid()}"
     linux.mount("tmp", "/tmp", "tmpfs", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC, options=options)
+    for path, source in kept.items():
+        os.makedirs(path)
+        linux.mount(f"/proc/self/fd/{source}", path, "", linux.MS_BIND | linux.MS_REC)
+        os.close(source)
     linux.mount("proc", "/proc", "proc", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
 
 
