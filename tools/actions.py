@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 from uuid import uuid4
 
-from django.db import transaction
+from django.db import IntegrityError, connection, transaction
 
 from lettaweb.lib.problems import Problem
 from tools import policies, registry, runner, schema
 from tools.models import Tool, ToolType
 
+TRIES = 3
 DEFAULT_CHAR_LIMIT = 50_000  # of what a source that is not stored returns
 FIELDS = (
     "description",
@@ -41,7 +42,7 @@ def upsert_tool(actor: policies.Actor, given: Mapping[str, Any]) -> Tool:
     with transaction.atomic():
         tool, created = Tool.objects.get_or_create(name=name, defaults=fields)
         if not created:
-            tool = Tool.objects.select_for_update().get(pk=tool.pk)
+            tool = Tool.objects.select_for_update(no_key=True).get(pk=tool.pk)
             _store(tool, fields)
     return tool
 
@@ -55,7 +56,7 @@ def update_tool(actor: policies.Actor, tool: Tool, given: Mapping[str, Any]) -> 
     policies.must_write(actor)
     fields = _changes(tool, given)
     with transaction.atomic():
-        tool = Tool.objects.select_for_update().get(pk=tool.pk)
+        tool = Tool.objects.select_for_update(no_key=True).get(pk=tool.pk)
         old_name = tool.name
         _rename(tool, fields)
         _store(tool, fields)
@@ -67,9 +68,34 @@ def update_tool(actor: policies.Actor, tool: Tool, given: Mapping[str, Any]) -> 
 def delete_tool(actor: policies.Actor, tool: Tool) -> None:
     """Delete a tool; the layers above take it out of agents and rules in the same transaction."""
     policies.must_delete(actor)
-    with transaction.atomic():
-        registry.tell_deleted(tool)
-        tool.delete()
+    for tries_left in range(TRIES)[::-1]:
+        try:
+            with transaction.atomic():
+                list(Tool.objects.select_for_update().filter(pk=tool.pk).values_list("pk"))
+                registry.tell_deleted(tool)
+                Tool.objects.filter(pk=tool.pk).delete()
+                return
+        except IntegrityError:  # a call of it was stored meanwhile
+            if not tries_left:
+                raise
+
+
+def hold_tools(tools: Iterable[Tool]) -> None:
+    """Keep tools from being deleted until the caller's transaction ends; take them before any agent's lock.
+
+    Many may hold a tool at once. Raises a :class:`Problem` 404 for one that is gone. Where transactions
+    that write follow each other anyway (SQLite) there is nothing to lock.
+    """
+    wanted = {tool.pk: tool for tool in tools}
+    if connection.features.has_select_for_update:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT id FROM tools_tool WHERE id = ANY(%s) ORDER BY id FOR KEY SHARE", [list(wanted)])
+            found = {row[0] for row in cursor.fetchall()}
+    else:
+        found = set(Tool.objects.filter(pk__in=wanted).values_list("pk", flat=True))
+    for pk, tool in wanted.items():
+        if pk not in found:
+            raise Problem(404, f"Tool with ID {tool.wire_id} not found")
 
 
 def run_source(actor: policies.Actor, given: Mapping[str, Any]) -> runner.ToolResult:

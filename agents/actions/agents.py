@@ -20,6 +20,7 @@ from agents.memory.secrets import set_secrets
 from agents.models import Agent, AgentTag, Block
 from lettaweb.lib import ids
 from lettaweb.lib.problems import Problem
+from tools.actions import hold_tools
 from tools.models import Tool
 
 Given = Mapping[str, Any]
@@ -63,6 +64,7 @@ def create_agent(given: Given) -> Agent:
     model = chosen_model(given)
     with transaction.atomic():
         tools = _tools_for(kind, given)
+        hold_tools(tools)
         agent = Agent(agent_type=kind, **_columns(given), **model.columns, **embedding_columns(given))
         agent.name = agent.name or random_name()
         agent.system = agent.system or default_system(kind)
@@ -84,11 +86,13 @@ def update_agent(agent: Agent, given: Given) -> Agent:
     Raises the same problems as :func:`create_agent`.
     """
     with transaction.atomic():
+        tools = tools_by_id(given.get("tool_ids", ()))
+        hold_tools(tools)
         agent = locked_agent(agent)
         for name, value in _changed_columns(agent, given).items():
             setattr(agent, name, value)
         if "tool_ids" in given:
-            set_tools(agent, tools_by_id(given["tool_ids"]))
+            set_tools(agent, tools)
         if "tool_rules" in given:
             agent.tool_rules = rules.checked_rules(given["tool_rules"])
         agent.save()

@@ -13,7 +13,7 @@ from agents.actions import rules
 from agents.models import Agent, AgentTool
 from lettaweb.lib import ids
 from lettaweb.lib.problems import Problem
-from tools.actions import ensure_builtins
+from tools.actions import ensure_builtins, hold_tools
 from tools.models import Tool
 
 
@@ -28,6 +28,7 @@ def locked_agent(agent: Agent) -> Agent:
 def attach_tool(agent: Agent, tool: Tool) -> Agent:
     """Give ``agent`` a tool; again is fine. A tool that asks by default asks for this agent too."""
     with transaction.atomic():
+        hold_tools([tool])
         agent = locked_agent(agent)
         if add_tools(agent, [tool]):
             agent.save(update_fields=["tool_rules", "updated_at"])
@@ -56,7 +57,7 @@ def set_approval(agent: Agent, name: str, required: bool) -> Agent:
 def add_tools(agent: Agent, tools: Iterable[Tool]) -> bool:
     """Link tools to ``agent`` and add their approval rules to it, unsaved; whether any was new.
 
-    Call it inside a transaction that holds the agent.
+    Call it inside a transaction that holds the tools and the agent.
     """
     have = set(AgentTool.objects.filter(agent=agent).values_list("tool_id", flat=True))
     new = [tool for tool in dict.fromkeys(tools) if tool.pk not in have]
