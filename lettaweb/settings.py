@@ -160,6 +160,7 @@ def _database() -> dict[str, Any]:
     if database["ENGINE"] == "django.db.backends.sqlite3":
         database["ENGINE"] = "lettaweb.lib.sqlite"
         database["OPTIONS"] = {**SQLITE_OPTIONS, **database.get("OPTIONS", {})}
+        # A file, not memory: tests use several connections. tests/conftest.py gives each run its own.
         database["TEST"] = {"NAME": str(Path(database["NAME"]).with_name("test.sqlite3"))}
     elif LETTAWEB_DB_POOL and not LETTAWEB_FORKS:
         pool = {"min_size": 1, "max_size": LETTAWEB_DB_POOL, "timeout": 10, "max_idle": 60}

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
+import redis
+from django.db import connection
 
 from lettaweb.lib.db import close_pools
+from tests import databases
 from tests.scripted.server import ScriptedProvider
 from tests.servers import ServerProcess, start_server
 
@@ -23,6 +26,16 @@ MakeServer = Callable[..., ServerProcess]
 def _like_a_browser_on_this_machine(settings: Any) -> None:
     """Django's test client calls itself ``testserver``: open mode takes it for a loopback name here."""
     settings.LETTAWEB_OPEN_HOSTS = [*settings.LETTAWEB_OPEN_HOSTS, "testserver"]
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A test database of this run alone: several runs at once must not delete each other's."""
+    test = connection.settings_dict["TEST"]
+    if connection.vendor == "sqlite":
+        test["NAME"] = str(tmp_path_factory.mktemp("database") / "test.sqlite3")
+    else:
+        test["NAME"] = f"test_lettaweb_{os.getpid()}"
 
 
 @pytest.fixture(autouse=True)
@@ -59,6 +72,33 @@ def make_server(tmp_path_factory: pytest.TempPathFactory, scripted_server: Scrip
 
 
 @pytest.fixture(scope="session")
+def make_database() -> Iterator[Callable[[], str]]:
+    """``make_database()`` is the URL of a new PostgreSQL database, dropped with the session."""
+    if not databases.reachable():
+        _missing(f"no PostgreSQL at {databases.server_url()}; .ci/run starts one")
+    made: list[str] = []
+
+    def make() -> str:
+        made.append(databases.create())
+        return made[-1]
+
+    yield make
+    for url in made:
+        databases.drop(url)
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> str:
+    """A Redis that tests may use."""
+    url = os.environ.get("TEST_REDIS_URL", "redis://127.0.0.1:6379/9")
+    try:
+        redis.Redis.from_url(url).ping()
+    except redis.RedisError:
+        _missing(f"no Redis at {url}; .ci/run starts one")
+    return url
+
+
+@pytest.fixture(scope="session")
 def letta0_python() -> Path:
     """An interpreter that has letta-client 0.1.324."""
     return _client_python("letta0")
@@ -73,7 +113,12 @@ def letta1_python() -> Path:
 def _client_python(name: str) -> Path:
     path = ROOT / ".clients" / name / "bin" / "python"
     if not path.exists():
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"{path} is missing; `make clients` makes it")
-        pytest.skip(f"{path} is missing; `make clients` makes it")
+        _missing(f"{path} is missing; `make clients` makes it")
     return path
+
+
+def _missing(reason: str) -> NoReturn:
+    """Skip with ``reason``; where everything must be there, fail."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    pytest.skip(reason)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import subprocess
+import sys
 import threading
 import time
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import Group
@@ -13,6 +17,7 @@ from django.db import OperationalError, connection, transaction
 
 from lettaweb.lib import db
 from lettaweb.lib.db import in_db, in_db_read
+from tests.servers import ROOT, base, clean_environment
 
 pytestmark = pytest.mark.django_db(transaction=True)
 colour: contextvars.ContextVar[str] = contextvars.ContextVar("colour", default="none")
@@ -78,6 +83,45 @@ async def test_it_replaces_a_connection_that_was_lost() -> None:
         except Exception:
             failures += 1
     assert failures <= 1
+
+
+@pytest.mark.parametrize("pool", ["0", "8"])
+def test_it_gets_over_a_database_that_was_restarted(
+    make_database: Callable[[], str], tmp_path: Path, pool: str
+) -> None:
+    """In a process of its own on PostgreSQL: connections end while idle, then work comes."""
+    url = make_database()
+    script = """
+import asyncio, django, sys
+django.setup()
+from django.contrib.auth.models import Group
+from django.db import connections
+from lettaweb.lib import db
+from tests import databases
+
+async def main():
+    answers = []
+    for _ in range(3):
+        await asyncio.gather(*[db.in_db(Group.objects.count) for _ in range(8)])
+        await asyncio.sleep(db.TRUSTED_SECONDS + 0.1)
+        assert databases.cut(sys.argv[1]) > 0
+        answers += await asyncio.gather(*[db.in_db(Group.objects.count) for _ in range(8)], return_exceptions=True)
+    print("failed", sum(isinstance(answer, Exception) for answer in answers))
+asyncio.run(main())
+db.close_pools()
+for alias in connections:
+    if hasattr(connections[alias], "close_pool"):
+        connections[alias].close_pool()
+print("left", databases.connections(sys.argv[1]))
+"""
+    environment = {**clean_environment(), **base(tmp_path), "DATABASE_URL": url, "LETTAWEB_DB_POOL": pool,
+                   "DJANGO_SETTINGS_MODULE": "lettaweb.settings", "PYTHONPATH": str(ROOT)}  # fmt: skip
+    python = [sys.executable, str(ROOT / "manage.py"), "migrate", "--verbosity", "0"]
+    subprocess.run(python, env=environment, check=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", script, url], env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.stdout.split() == ["failed", "0", "left", "0"], done.stderr
 
 
 async def test_it_hands_on_the_error_and_rolls_back() -> None:

@@ -19,7 +19,7 @@ from lettaweb.lib.problems import Problem
 from lettaweb.logging import redact
 
 CASES: dict[str, tuple[BaseException, int, Any]] = {
-    "problem": (Problem(409, {"code": "PENDING_APPROVAL"}, extra={"run_id": "run-1"}), 409, {"code": "PENDING_APPROVAL"}),
+    "problem": (Problem(409, {"code": "BUSY"}, extra={"run_id": "run-1"}), 409, {"code": "BUSY"}),
     "django 404": (Http404("No Agent matches the given query."), 404, "Not Found"),
     "rest 404": (exceptions.NotFound(), 404, "Not Found"),
     "method": (exceptions.MethodNotAllowed("PUT"), 405, "Method Not Allowed"),
