@@ -15,7 +15,7 @@ import structlog
 
 from agents.providers.anthropic import Anthropic
 from agents.providers.anthropic.traits import BUILT_IN as ANTHROPIC_MODELS
-from agents.providers.base import ModelInfo, Provider, ProviderError
+from agents.providers.base import BatchProvider, ModelInfo, Provider, ProviderError
 from agents.providers.demo import MODELS as DEMO_MODELS
 from agents.providers.demo import Demo
 from agents.providers.openai import OpenAI
@@ -69,6 +69,12 @@ def for_handle(handle: str) -> tuple[Provider, str]:
     if not (name and slash and model):
         raise ValueError(f"{handle!r} is no handle of the form provider/model")
     return get(name), model
+
+
+def batch_provider(name: str) -> BatchProvider | None:
+    """The provider of this name if its vendor has a batch API, else None. Raises UnknownProvider."""
+    provider = get(name)
+    return provider if isinstance(provider, Anthropic | OpenAI) else None
 
 
 # --- models ---------------------------------------------------------------------------------------

@@ -50,6 +50,8 @@ class Clients(Generic[ClientT]):
     def get(self, configuration: Hashable, make: Callable[[], ClientT]) -> ClientT:
         """The running loop's client for ``configuration``, made when there is none."""
         with self._lock:
+            for ended in [loop for loop in self._by_loop if loop.is_closed()]:
+                del self._by_loop[ended]
             clients = self._by_loop.setdefault(asyncio.get_running_loop(), {})
             if configuration not in clients:
                 clients[configuration] = make()

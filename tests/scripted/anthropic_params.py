@@ -48,7 +48,7 @@ def check_request(body: Json, rules: Rules, *, counting: bool = False) -> None:
     model = check_model(body)
     if not counting:
         check_max_tokens(body, model)
-    check_thinking(body, model)
+    check_thinking(body, model, beta=rules.beta)
     check_sampling(body, model)
     check_system(body)
     check_tools(body)
@@ -86,7 +86,7 @@ def check_max_tokens(body: Mapping[str, Json], model: AnthropicModel) -> None:
 # --- thinking and sampling ------------------------------------------------------------------------
 
 
-def check_thinking(body: Mapping[str, Json], model: AnthropicModel) -> None:
+def check_thinking(body: Mapping[str, Json], model: AnthropicModel, *, beta: bool) -> None:
     thinking = body.get("thinking")
     if thinking is None:
         return
@@ -96,7 +96,8 @@ def check_thinking(body: Mapping[str, Json], model: AnthropicModel) -> None:
     expect(known, f"thinking: Input tag {kind!r} found using 'type' does not match any of the expected tags")
     fields = {"enabled": {"type", "budget_tokens", "display"}, "adaptive": {"type", "display"}}.get(kind, {"type"})
     for name in thinking:
-        expect(name in fields, f"thinking.{kind}.{name}: Extra inputs are not permitted")
+        bound = name == "block_binding" and beta and kind in ("enabled", "adaptive")
+        expect(bound or name in fields, f"thinking.{kind}.{name}: Extra inputs are not permitted")
     if kind == "enabled":
         check_budget(body, thinking, model)
     if kind == "adaptive":

@@ -24,6 +24,7 @@ MODELS = "/v1/models"
 PAGE = 1000
 COUNTED = ("model", "messages", "system", "tools", "tool_choice", "thinking")
 SAMPLING_VERSION = "2023-06-01"
+BINDING_BETA = "thinking-binding-controls-2026-08-01"
 
 
 def account() -> Account:
@@ -32,9 +33,11 @@ def account() -> Account:
     return Account(key, (getattr(settings, "ANTHROPIC_BASE_URL", "") or "") if key else "")
 
 
-def sampling_headers(sampled: bool) -> Mapping[str, str]:
-    """The API version that the SDK asks for takes no sampling parameters, from any model: the one before it does."""
-    return {"anthropic-version": SAMPLING_VERSION} if sampled else {}
+def extra_headers(*, sampled: bool, bound: bool) -> Mapping[str, str]:
+    """Headers that fields of a body need: the API version that the SDK asks for takes no sampling parameters from any
+    model, the one before it does; what becomes of stored thinking is a beta."""
+    version = {"anthropic-version": SAMPLING_VERSION} if sampled else {}
+    return version | ({"anthropic-beta": BINDING_BETA} if bound else {})
 
 
 class Anthropic(Vendor[Traits]):
@@ -61,7 +64,7 @@ class Anthropic(Vendor[Traits]):
         return to_wire(request, traits) | ({"stream": True} if stream else {})
 
     def headers(self, wire: Mapping[str, Any]) -> Mapping[str, str]:
-        return sampling_headers("temperature" in wire)
+        return extra_headers(sampled="temperature" in wire, bound="block_binding" in wire.get("thinking", {}))
 
     def assembly(self, names: Mapping[str, str]) -> Assembly:
         return Assembly(names)
@@ -83,7 +86,8 @@ class Anthropic(Vendor[Traits]):
     async def count_tokens(self, request: ModelRequest) -> int | None:
         wire = to_wire(request, self.traits(request.model))
         body = dump({name: wire[name] for name in COUNTED if name in wire})
-        counted = await repeated(lambda: self.sdk.json("post", f"{self.path}/count_tokens", body=body))
+        path, headers = f"{self.path}/count_tokens", self.headers(wire)
+        counted = await repeated(lambda: self.sdk.json("post", path, body=body, headers=headers))
         return count_of(counted.get("input_tokens"))
 
     # --- batches
@@ -93,7 +97,7 @@ class Anthropic(Vendor[Traits]):
 
     async def submit_batch(self, path: str, *, key: str, count: int) -> BatchStatus:
         body = await batch.body_of(path)
-        headers = sampling_headers(b'"temperature"' in body)
+        headers = extra_headers(sampled=b'"temperature"' in body, bound=b'"block_binding"' in body)
         return batch.status(await self.sdk.json("post", batch.PATH, body=body, timeout=600.0, headers=headers))
 
     async def find_batches(self, *, since: float, key: str) -> Sequence[BatchStatus]:

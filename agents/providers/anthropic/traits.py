@@ -29,9 +29,15 @@ BUILT_IN = (
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What may go into a request. ``off`` is how thinking is turned off; ``replay`` whether stored thinking may
-    go back; ``forced`` whether a tool choice may be forced; ``max_output`` in tokens, 0 when unknown; ``refused``
-    the forms of thinking that it did not take."""
+    """What may go into a request.
+
+    off         how thinking is turned off
+    forced      whether a tool choice may be forced
+    replay      whether stored thinking may go back
+    binding     whether stored thinking has to stand where it was thought
+    max_output  tokens, 0 when unknown
+    refused     the forms of thinking that the model did not take
+    """
 
     thinking: Thinking = "adaptive"
     off: Off = "omit"
@@ -39,6 +45,7 @@ class Traits:
     sampling: bool = False
     effort: bool = True
     replay: bool = True
+    binding: bool = False
     max_output: int = 0
     refused: frozenset[str] = frozenset()
 
@@ -55,10 +62,11 @@ def by_name(model: str) -> Traits:
         return Traits(thinking="budget", sampling=True, effort=False)
     if version < (5, 0):
         return Traits()
+    binding = version >= (5, 1)
     late = (version >= (5, 5) and family != "haiku") or family in ("fable", "mythos")
     if not late:
-        return Traits(off="disabled")
-    return Traits(off="between_tools" if family == "sonnet" else "always_on", forced=False)
+        return Traits(off="disabled", binding=binding)
+    return Traits(off="between_tools" if family == "sonnet" else "always_on", forced=False, binding=binding)
 
 
 def by_list(model: str, entry: Mapping[str, Any]) -> Traits:
@@ -102,19 +110,24 @@ def adapted(traits: Traits, error: ProviderError, wire: Mapping[str, Any]) -> Tr
     if error.status not in (400, 422):
         return None
     said = error.message
+    if "block_binding" in said and traits.binding:
+        return replace(traits, binding=False)
     if "tool_choice" in said:
         return _without_force(traits, said)
     if limit := MAX_TOKENS.search(said):
-        return replace(traits, max_output=int(limit[1])) if traits.max_output != int(limit[1]) else None
+        return replace(traits, max_output=int(limit[1]))
     if ("temperature" in said or "top_p" in said) and "temperature" in wire:
         return replace(traits, sampling=False)
+    if "effort" in said and "thinking" not in said and "output_config" in wire:
+        return replace(traits, effort=False)
+    return _thinking_otherwise(traits, said, text_of(mapping_of(wire.get("thinking")).get("type")))
+
+
+def _thinking_otherwise(traits: Traits, said: str, sent: str) -> Traits | None:
+    """What to do where the refusal is about stored thinking, or about the form of thinking that was sent."""
     if ("thinking" in said or "signature" in said) and HISTORY.search(said):
         return replace(traits, replay=False) if traits.replay else None
-    if "effort" in said and "output_config" in wire:
-        return replace(traits, effort=False)
-    if "thinking" in said:
-        return _other_form(traits, text_of(mapping_of(wire.get("thinking")).get("type")))
-    return None
+    return _other_form(traits, sent) if "thinking" in said else None
 
 
 def _without_force(traits: Traits, said: str) -> Traits | None:

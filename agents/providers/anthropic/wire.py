@@ -64,15 +64,19 @@ def _thinking(request: ModelRequest, traits: Traits) -> tuple[Wire, bool]:
     if wanted and traits.thinking == "budget" and _thoughtless(request.messages, replay=traits.replay):
         wanted = False
     if not wanted and traits.off == "always_on":
-        return {"type": "adaptive", "display": "omitted"}, True
+        return _adaptive("omitted", traits), True
     if not wanted:
         return ({} if traits.off == "omit" else {"type": traits.off}), False
     if traits.thinking == "adaptive":
-        return {
-            "type": "adaptive",
-            "display": "summarized",
-        }, True  # shown also where the model leaves it out by default
+        return _adaptive("summarized", traits), True  # shown also where the model leaves it out by default
     return {"type": "enabled", "budget_tokens": max(MIN_BUDGET, request.reasoning_tokens)}, True
+
+
+def _adaptive(display: str, traits: Traits) -> Wire:
+    """Adaptive thinking. Memory edits change the system prompt, to which later models bind stored thinking: then the
+    vendor drops what does not fit any more instead of refusing the request."""
+    bound = {"block_binding": {"prefix_mismatch_behavior": "drop_block"}} if traits.binding else {}
+    return {"type": "adaptive", "display": display, **bound}
 
 
 def _thoughtless(messages: Sequence[ChatMessage], *, replay: bool) -> bool:

@@ -23,8 +23,9 @@ BOTH = pytest.mark.parametrize("handle", [PLAIN, GPT])
 
 
 def vendor(handle: str) -> BatchProvider:
-    provider: Any = providers.for_handle(handle)[0]
-    return provider  # type: ignore[no-any-return]
+    provider = providers.batch_provider(handle.partition("/")[0])
+    assert provider
+    return provider
 
 
 def lines_of(case: str) -> list[bytes]:

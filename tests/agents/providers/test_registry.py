@@ -23,6 +23,10 @@ def test_it_finds_providers_by_name_and_handle() -> None:
     assert (provider.name, model) == ("openai", "deepseek/r1")
 
 
+def test_it_knows_who_has_batches() -> None:
+    assert [name for name in providers.names() if providers.batch_provider(name)] == ["anthropic", "openai"]
+
+
 def test_it_knows_no_other_provider() -> None:
     with pytest.raises(providers.UnknownProvider):
         providers.get("nobody")
