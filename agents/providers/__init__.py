@@ -120,6 +120,7 @@ async def _refresh(provider: Provider, built_in: Sequence[ModelInfo], *, refresh
     known = _lists.get(provider.name)
     if known and not refresh and time.monotonic() < known.until:
         return
+    await asyncio.to_thread(provider.warm)  # an import is slow, but it is not the vendor who keeps us waiting
     try:
         async with asyncio.timeout(PATIENCE):
             models = await provider.models()
