@@ -26,6 +26,9 @@ MakeServer = Callable[..., ServerProcess]
 def _like_a_browser_on_this_machine(settings: Any) -> None:
     """Django's test client calls itself ``testserver``: open mode takes it for a loopback name here."""
     settings.LETTAWEB_OPEN_HOSTS = [*settings.LETTAWEB_OPEN_HOSTS, "testserver"]
+    settings.PASSWORD_HASHERS = [
+        "django.contrib.auth.hashers.MD5PasswordHasher"
+    ]  # a real one takes a third of a second
 
 
 @pytest.fixture(scope="session")
@@ -34,6 +37,8 @@ def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> No
     test = connection.settings_dict["TEST"]
     if connection.vendor == "sqlite":
         test["NAME"] = str(tmp_path_factory.mktemp("database") / "test.sqlite3")
+        options = connection.settings_dict["OPTIONS"]
+        options["init_command"] = options["init_command"].replace("synchronous=NORMAL", "synchronous=OFF")
     else:
         test["NAME"] = f"test_lettaweb_{os.getpid()}"
 
