@@ -85,11 +85,17 @@ class Vendor(ABC, Generic[TraitsT]):
         return await repeated(lambda: self._completed(request))
 
     async def _streamed(self, request: ModelRequest) -> Answer:
+        whole: ModelResponse | None = None
         async with self._asked(request, stream=True) as response:
             assembly = self.assembly(_own_names(request))
             async with aclosing(assembled(self.sdk.vendor, self.sdk.pieces(response), assembly)) as answer:
                 async for item in answer:
-                    yield _numbered(item, response) if isinstance(item, ModelResponse) else item
+                    if isinstance(item, ModelResponse):
+                        whole = _numbered(item, response)
+                    else:
+                        yield item
+        if whole is not None:  # after the connection went back: a reader may stop here and never come again
+            yield whole
 
     async def _completed(self, request: ModelRequest) -> ModelResponse:
         async with self._asked(request, stream=False) as response:
