@@ -48,5 +48,5 @@ def connections(url: str) -> int:
 
 def _say(sql: str) -> list[tuple[object, ...]]:
     with psycopg.connect(server_url(), autocommit=True) as connection:
-        cursor = connection.execute(sql)  # type: ignore[call-overload]
+        cursor = connection.execute(sql)
         return list(cursor.fetchall()) if cursor.description else []

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -95,10 +96,10 @@ def test_it_refuses_a_second_server_on_the_same_data(server: ServerProcess) -> N
 def test_it_starts_a_killed_web_process_and_queue_again(make_server: MakeServer) -> None:
     server = make_server()
     for word in ("web", "cluster"):
-        wait_until(lambda word=word: members(server, word))
+        wait_until(partial(members, server, word))
         victim = child(server, word)
         victim.kill()
-        wait_until(lambda word=word, pid=victim.pid: alive_but(server, word, pid))
+        wait_until(partial(alive_but, server, word, victim.pid))
     wait_until(server.healthy)
     assert server.terminate() == 0
 
