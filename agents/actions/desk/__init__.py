@@ -8,6 +8,8 @@ be undone. Whoever calls checks the right ``agents.decide_approval`` first (:fun
 
 from agents.actions.desk.beside import claim, comment, extend, release, reveal
 from agents.actions.desk.clock import Expired, expire_due
+from agents.actions.desk.find import find
+from agents.actions.desk.look import detail
 from agents.actions.desk.many import Item, RowResult, decide_many, summary
 from agents.actions.desk.one import Decided, decide, undo
 from agents.actions.desk.unstick import unstick
@@ -29,8 +31,10 @@ __all__ = [
     "decide",
     "decide_many",
     "deny",
+    "detail",
     "expire_due",
     "extend",
+    "find",
     "release",
     "reveal",
     "summary",

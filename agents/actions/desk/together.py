@@ -87,5 +87,5 @@ def _sent(firsts: Sequence[ToolCall]) -> dict[int, list[dict[str, Any]]]:
     )
     last: dict[int, dict[int, dict[str, Any]]] = defaultdict(dict)
     for message, call, sent in rows.order_by("pk").values_list("call__message_id", "call_id", "sent"):
-        last[message][call] = sent
+        last[message][call] = dict(sent or {})
     return {message: [calls[pk] for pk in sorted(calls)] for message, calls in last.items()}
