@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from agents.actions.begin import Started, Wanted, active_run, create_run
 from agents.actions.requests import MessageRequest
 from agents.models import Conversation, Message, MessageRole, Run, RunStatus, ToolCall
+from lettaweb.lib import ids
 
 if TYPE_CHECKING:
     from agents.actions.decide import Sender
@@ -34,9 +35,7 @@ def already_answered(
     return Started(answered, mine=False, fresh=False)
 
 
-def _settled(
-    conversation: Conversation, request: MessageRequest, waiting: Sequence[ToolCall]
-) -> list[ToolCall]:
+def _settled(conversation: Conversation, request: MessageRequest, waiting: Sequence[ToolCall]) -> list[ToolCall]:
     """The calls that the request speaks of, when all of them were decided before and in the same way."""
     from agents.actions.decide import same_decision
 
@@ -44,7 +43,8 @@ def _settled(
     verdicts = {verdict.call_id: verdict for verdict in request.approval.verdicts}
     rows = ToolCall.objects.filter(conversation=conversation, gated=True)
     if request.approval.legacy:
-        calls = [call for call in rows.filter(message__uuid=_uuid_in(next(iter(verdicts)))).order_by("id")]
+        request_id = ids.find("message", next(iter(verdicts)))
+        calls = list(rows.filter(message__uuid=request_id).order_by("id")) if request_id else []
         verdict = request.approval.verdicts[0]
         fits = len(calls) == 1 and not calls[0].waiting and same_decision(calls[0], verdict)
         return calls if fits else []
@@ -56,16 +56,11 @@ def _settled(
     return [] if any(call.message_id == open_set for call in calls) else calls
 
 
-def _uuid_in(text: str) -> str | None:
-    from lettaweb.lib import ids
-
-    found = ids.find("message", text)
-    return str(found) if found else None
-
-
 def _answering_run(call: ToolCall) -> Run | None:
     """The run that carried the decision out: it holds the results of the call's step."""
-    row = Message.objects.filter(step_id=call.step_id, role=MessageRole.TOOL).select_related("run").order_by("id").first()
+    row = (
+        Message.objects.filter(step_id=call.step_id, role=MessageRole.TOOL).select_related("run").order_by("id").first()
+    )
     return row.run if row else None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import connection
 from django.db.models import Max
@@ -36,7 +37,7 @@ def insert_deltas(fence: Fence, batch: Batch) -> bool:
     # either the change sees these numbers or this insert sees the new epoch.
     lock = "FOR SHARE" if connection.vendor == "postgresql" else ""
     head = batch.head.encode() if batch.head else ""
-    values = [fence.run_id, batch.first, batch.last, fence.epoch, head, encode(batch.events), timezone.now()]
+    values: list[Any] = [fence.run_id, batch.first, batch.last, fence.epoch, head, encode(batch.events), timezone.now()]
     with connection.cursor() as cursor:
         cursor.execute(_INSERT.format(lock=lock), [*values, fence.run_id, fence.epoch])
         written = bool(cursor.rowcount == 1)

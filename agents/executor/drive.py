@@ -12,7 +12,20 @@ from agents.events import Event, Fence, StepHead, hub, writer
 from agents.events.writer import Stream
 from agents.executor.deltas import Numbering
 from agents.executor.repeat import Differs, Repeat
-from agents.loop import Act, Answered, Ask, AskFailed, CallToRun, Done, Lost, Outcome, Ran, Streamed, Summarize, Summarized
+from agents.loop import (
+    Act,
+    Answered,
+    Ask,
+    AskFailed,
+    CallToRun,
+    Done,
+    Lost,
+    Outcome,
+    Ran,
+    Streamed,
+    Summarize,
+    Summarized,
+)
 from agents.loop.supersede import supersede
 from agents.providers.base import Delta, ModelResponse, ProviderError
 from lettaweb.lib.db import in_db

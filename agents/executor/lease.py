@@ -44,7 +44,11 @@ def enter(kind: str) -> uuid.UUID:
     """Write the row of this process."""
     row = Process(kind=kind, host=socket.gethostname(), boot_id=boot_id(), pid=os.getpid())
     Process.objects.bulk_create(
-        [Process(id=row.id, kind=kind, host=row.host, boot_id=row.boot_id, pid=row.pid, started_at=Now(), beat_at=Now())]
+        [
+            Process(
+                id=row.id, kind=kind, host=row.host, boot_id=row.boot_id, pid=row.pid, started_at=Now(), beat_at=Now()
+            )
+        ]
     )
     _me[:] = [row.id]
     return row.id

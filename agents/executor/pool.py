@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
 from django.conf import settings
@@ -19,6 +19,7 @@ from agents.loop import Lost
 from agents.loop.crash import fail_run
 from lettaweb.lib.db import in_db
 
+T = TypeVar("T")
 LOOK = 1.0  # seconds between two looks for runs without an owner
 log = structlog.get_logger(__name__)
 
@@ -33,6 +34,7 @@ class Pool:
         self._heart: lease.Heart | None = None
         self._look: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     async def start(self, kind: str = "web") -> None:
         """Join the processes that execute runs."""
@@ -43,7 +45,8 @@ class Pool:
         waker.on_cancelled = self._cancelled
         waker.start(loop)
         await in_db(lease.enter, kind)
-        self._heart = lease.Heart(lambda: loop.call_soon_threadsafe(self._stopped_beating))
+        self._loop = loop
+        self._heart = lease.Heart(self._heart_stopped)
         self._heart.start()
         self._look = loop.create_task(self._look_for_work())
 
@@ -67,6 +70,7 @@ class Pool:
         if self._heart is not None:
             self._heart.end()
         waker.stop()
+        self._loop = None
         await in_db(lease.leave)
 
     # --- slots ---
@@ -134,6 +138,16 @@ class Pool:
         held = self.tasks.get(run_id)
         if held is not None:
             held[1].cancel()
+
+    def _heart_stopped(self) -> None:
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._stopped_beating)
+
+    def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do ``work`` on the event loop of this process for a caller in another thread; its result."""
+        if self._loop is None:
+            return asyncio.run(work)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def _stopped_beating(self) -> None:
         """Others may hold us for dead: whatever runs here stops, before they take it over."""

@@ -9,7 +9,7 @@ from agents.loop.course import EVERYONE, NOT_TOKENS, ONLY_TOKENS, Course, add_me
 from agents.loop.ending import end, fail_open_step
 from agents.loop.offer import Toolbox, toolbox
 from agents.loop.orders import Answered, AskFailed
-from agents.loop.propose import Proposal, proposals, store_calls
+from agents.loop.propose import proposals, store_calls
 from agents.models import Message, MessageContext, MessageRole, Step, StepStatus
 from agents.providers.base import (
     CallPart,
@@ -56,6 +56,8 @@ TYPE_OF = {
 def absorb(course: Course, answer: Answered) -> None:
     """Apply an answer to the course."""
     step = Step.objects.get(pk=answer.step_id)
+    if step.status != StepStatus.PENDING:
+        return  # this very answer came before: a driver that reads twice changes nothing
     course.streamed = answer.streamed
     response = answer.response
     _count(course, step, response)

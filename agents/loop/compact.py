@@ -14,9 +14,7 @@ from agents.providers.base import ModelRequest
 MOST = 3  # compactions in one request
 
 
-def summary_order(
-    course: Course, request: ModelRequest, history: Sequence[context.HistoryMessage]
-) -> Summarize | None:
+def summary_order(course: Course, request: ModelRequest, history: Sequence[context.HistoryMessage]) -> Summarize | None:
     """The summary that must be made before ``request`` can go out; None when it fits or nothing can be cut."""
     size, used = window(course), context.estimate_tokens(request)
     forced = course.options.get("overflow", False)
@@ -38,7 +36,12 @@ def order_for(
     pending = waiting_ids(course)
     for steps in (False, True):
         count = context.plan_cut(
-            history, window=size, reserve=reserve, keep_fraction=settings.keep_fraction, pending_ids=pending, steps=steps
+            history,
+            window=size,
+            reserve=reserve,
+            keep_fraction=settings.keep_fraction,
+            pending_ids=pending,
+            steps=steps,
         )
         if count:
             return _order(course, body[:count], summaries, trigger=trigger)

@@ -20,7 +20,7 @@ from agents.events import Batch, Event, Fence, append_facts, last_seq
 from agents.events.log import close_step
 from agents.loop.orders import Streamed
 from agents.memory.builtins import search_text
-from agents.models import Agent, Conversation, Message, MessageContext, MessageRole, Run, RunStatus, Step
+from agents.models import Agent, Conversation, Driver, Message, MessageContext, MessageRole, Run, RunStatus, Step
 from agents.wire.messages import View, messages_of
 
 AS_STORED = View(use_assistant_message=False)
@@ -154,18 +154,24 @@ def message_row(
     uid: uuid.UUID | None = None,
     **fields: Any,
 ) -> Message:
-    """The row of a message of the course's run, not stored yet."""
+    """The row of a message of the course's run, not stored yet.
+
+    What a batch says to an agent belongs to its item: the model sees it beside the answer that follows.
+    """
     kept = [dict(part) for part in parts]
+    asks = role in (MessageRole.USER, MessageRole.SYSTEM)
+    usual = MessageContext.ATTACHED if asks and course.run.driver == Driver.BATCH else MessageContext.IN
     return Message(
         uuid=uid or uuid.uuid4(),
         conversation=course.conversation,
         agent=course.agent,
-        run=course.run,
+        run=course.run if course.run.pk else None,
         step=step,
         role=role,
         parts=kept,
         created_at=fields.pop("created_at", course.now),
-        context=fields.pop("context", MessageContext.IN),
+        context=fields.pop("context", usual),
+        batch_item=course.options.get("batch_item"),
         tokens=estimate_tokens(kept),
         search_text=search_text(role, kept),
         **fields,

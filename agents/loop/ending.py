@@ -8,8 +8,18 @@ from typing import Any
 from agents import outbox
 from agents.loop.course import Course
 from agents.loop.returns import open_calls, return_results, store_inputs
-from agents.models import Agent, CallState, Conversation, Message, MessageContext, MessageRole, Run, RunStatus
-from agents.models import Step, StepStatus
+from agents.models import (
+    Agent,
+    CallState,
+    Conversation,
+    Message,
+    MessageContext,
+    MessageRole,
+    Run,
+    RunStatus,
+    Step,
+    StepStatus,
+)
 from agents.models.toolcall import Outcome
 
 STATUS_OF = {

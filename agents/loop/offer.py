@@ -13,6 +13,7 @@ from agents.models.toolcall import Outcome
 from agents.providers.base import ToolChoice, ToolSpec
 from tools import rules
 from tools.models import Tool
+from tools.rules import Called
 
 HEARTBEAT_TYPES = ("memgpt_agent", "memgpt_v2_agent")
 RULE_OUTCOMES = (Outcome.RAN, Outcome.FAILED, Outcome.ANSWERED, Outcome.INTERRUPTED)
@@ -45,14 +46,14 @@ class Toolbox:
         return tuple(dict.fromkeys([*self.tools, *self.client_tools]))
 
     @cached_property
-    def history(self) -> list[rules.Called]:
+    def history(self) -> list[Called]:
         """The calls of this turn that count for the rules, oldest first."""
         if not self.rules:
             return []
         rows = ToolCall.objects.filter(
             turn_id=self.course.turn_id, state=CallState.DONE, outcome__in=RULE_OUTCOMES
         ).order_by("id")
-        return [rules.Called(row.name, row.result_text, bool(row.result_ok)) for row in rows]
+        return [Called(row.name, row.result_text, bool(row.result_ok)) for row in rows]
 
     @property
     def heartbeats(self) -> bool:
@@ -85,7 +86,9 @@ class Toolbox:
         if not self.heartbeats:
             return parameters
         own = parameters.get("properties", {})
-        added = {key: value for key, value in (("thinking", _THINKING), ("request_heartbeat", _HEARTBEAT)) if key not in own}
+        added = {
+            key: value for key, value in (("thinking", _THINKING), ("request_heartbeat", _HEARTBEAT)) if key not in own
+        }
         required = [*added, *parameters.get("required", [])]
         return {**parameters, "properties": {**own, **added}, "required": required}
 

@@ -17,8 +17,8 @@ class Ask:
     """Ask the model. The answer belongs to step ``step_id`` and will be message ``message``.
 
     ``silent`` names the tools whose calls stream no deltas (gated ones, speech). ``one_call``: only the
-    first call of the answer counts. ``last_seq``: where the log stands. ``known_ids``: call ids of this conversation that are taken. ``shown``: what readers saw of an
-    earlier attempt, as (kind, text) of its deltas.
+    first call of the answer counts. ``last_seq``: where the log stands. ``known_ids``: call ids of this
+    conversation that are taken. ``shown``: what readers saw of an earlier attempt, as (kind, text).
     """
 
     step_id: int

@@ -52,9 +52,7 @@ def _required(course: Course, box: Toolbox) -> Sequence[str]:
     return ()
 
 
-def _request(
-    course: Course, system: str, history: Sequence[context.HistoryMessage], what: Offered
-) -> ModelRequest:
+def _request(course: Course, system: str, history: Sequence[context.HistoryMessage], what: Offered) -> ModelRequest:
     agent, config = course.agent, course.agent.llm_config
     settings = course.conversation.model_settings or agent.model_settings or {}
     temperature = config.get("temperature")
@@ -77,9 +75,7 @@ def _request(
 
 def in_context(course: Course) -> list[context.HistoryMessage]:
     """What the model sees, oldest first."""
-    rows = Message.objects.filter(
-        conversation=course.conversation, context__gt=MessageContext.OUT
-    ).order_by("id")
+    rows = Message.objects.filter(conversation=course.conversation, context__gt=MessageContext.OUT).order_by("id")
     fields = rows.only("uuid", "role", "parts", "context", "tokens", "mark", "model")
     return [context.history_message(row) for row in fields]
 

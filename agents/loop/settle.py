@@ -8,7 +8,6 @@ from typing import Any
 
 from agents.loop.course import EVERYONE, Course, add_message
 from agents.loop.ending import end
-
 from agents.loop.offer import Toolbox, toolbox
 from agents.loop.orders import Act, CallToRun, Ran
 from agents.loop.returns import return_results
@@ -24,9 +23,7 @@ from agents.wire.messages import request_for
 from tools import arguments, rules, runner
 from tools.models import OnInterrupt
 
-INTERRUPTED = (
-    "The server was interrupted while this call ran. Its outcome is unknown: it may have taken effect or not."
-)
+INTERRUPTED = "The server was interrupted while this call ran. Its outcome is unknown: it may have taken effect or not."
 UNDONE_SETTINGS = "The arguments of this call changed after they were shown; it was not run."
 TOOL_GONE = "Tool {name} does not exist any more; it was not run."
 
@@ -222,4 +219,3 @@ def _goes_on(course: Course, box: Toolbox, calls: Sequence[ToolCall]) -> bool:
     return any(rules.must_continue(box.rules, call.name) for call in calls) or bool(
         rules.blocks_exit(box.rules, box.history, tool_names=box.names)
     )
-

@@ -86,6 +86,9 @@ class AgentTool(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["agent", "tool"], name="agent_tool_once")]
 
+    def __str__(self) -> str:
+        return f"{self.agent_id}: {self.tool_id}"
+
 
 class AgentBlock(models.Model):
     """A block attached to an agent; ``label`` repeats the block's so that it is unique per agent."""
@@ -101,6 +104,9 @@ class AgentBlock(models.Model):
             models.UniqueConstraint(fields=["agent", "label"], name="agent_block_label_once"),
         ]
 
+    def __str__(self) -> str:
+        return f"{self.agent_id}: {self.label}"
+
 
 class AgentTag(models.Model):
     id = models.BigAutoField(primary_key=True)
@@ -110,6 +116,9 @@ class AgentTag(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["agent", "tag"], name="agent_tag_once")]
         indexes = [models.Index(fields=["tag", "agent"])]
+
+    def __str__(self) -> str:
+        return self.tag
 
 
 class AgentVariable(models.Model):
@@ -126,3 +135,6 @@ class AgentVariable(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["agent", "key"], name="agent_variable_once")]
+
+    def __str__(self) -> str:
+        return self.key

@@ -31,6 +31,11 @@ class Conversation(Row):
         constraints = [
             models.UniqueConstraint(fields=["agent"], condition=Q(is_default=True), name="one_default_conversation")
         ]
+        indexes = [
+            models.Index(fields=["agent", "id"]),
+            models.Index(fields=["agent", "last_message_at", "id"]),
+            models.Index(fields=["last_message_at", "id"]),
+        ]
 
     @property
     def wire_name(self) -> str | None:

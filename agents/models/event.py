@@ -22,3 +22,6 @@ class EventSegment(models.Model):
     head = models.TextField(blank=True, default="")
     data = models.TextField()
     created_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.run_id}: {self.first_seq} to {self.last_seq}"

@@ -24,6 +24,9 @@ class Process(models.Model):
     started_at = models.DateTimeField()
     beat_at = models.DateTimeField(db_index=True)
 
+    def __str__(self) -> str:
+        return f"{self.kind} {self.host}:{self.pid}"
+
 
 class RunStatus(models.TextChoices):
     CREATED = "created"
@@ -58,16 +61,12 @@ class Run(Row):
     stop_reason = models.CharField(max_length=50, null=True, blank=True)
     driver = models.CharField(max_length=8, choices=Driver.choices, default=Driver.LIVE)
     # No constraint: a process that was held for dead may still write its own id; nobody owns such a run.
-    owner = models.ForeignKey(
-        Process, models.SET_NULL, null=True, blank=True, related_name="runs", db_constraint=False
-    )
+    owner = models.ForeignKey(Process, models.SET_NULL, null=True, blank=True, related_name="runs", db_constraint=False)
     epoch = models.PositiveIntegerField(default=0)
     background = models.BooleanField(default=False)
     options = models.JSONField(default=dict)
     metadata = models.JSONField(null=True, blank=True)
-    created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
-    )
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
     started_at = models.DateTimeField(null=True, blank=True)
     completed_at = models.DateTimeField(null=True, blank=True)
     ttft_ns = models.PositiveBigIntegerField(null=True, blank=True)
@@ -149,4 +148,5 @@ class Step(Row):
         indexes = [
             models.Index(fields=["agent", "id"]),
             models.Index(fields=["id"], condition=Q(attempt__gt=1), name="step_retried"),
+            models.Index(fields=["id"], condition=Q(feedback__isnull=False), name="step_rated"),
         ]

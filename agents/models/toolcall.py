@@ -107,15 +107,11 @@ class ToolCall(Row):
         ]
         constraints = [
             models.UniqueConstraint(fields=["conversation", "call_id"], name="call_id_once"),
-            models.CheckConstraint(
-                condition=~Q(state="done") | Q(result_ok__isnull=False), name="done_has_a_result"
-            ),
+            models.CheckConstraint(condition=~Q(state="done") | Q(result_ok__isnull=False), name="done_has_a_result"),
         ]
         indexes = [
             models.Index(fields=["conversation", "id"], condition=Q(returned=False), name="call_open"),
-            models.Index(
-                fields=["state", "id"], condition=Q(state__in=["pending", "unknown"]), name="call_waiting"
-            ),
+            models.Index(fields=["state", "id"], condition=Q(state__in=["pending", "unknown"]), name="call_waiting"),
             models.Index(
                 fields=["expires_at"],
                 condition=Q(state__in=["pending", "unknown"], expires_at__isnull=False),
@@ -159,9 +155,7 @@ class Decision(Row):
 
     call = models.ForeignKey(ToolCall, models.CASCADE, related_name="decisions")
     kind = models.CharField(max_length=16, choices=DecisionKind.choices)
-    actor = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
-    )
+    actor = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
     actor_name = models.CharField(max_length=200)
     via = models.CharField(max_length=16, help_text="api, rest, desk, admin or clock")
     reason = models.TextField(null=True, blank=True)

@@ -43,7 +43,8 @@ def invalid(field: str, why: str) -> Problem:
 def _check_streaming(body: Mapping[str, Any], streams: bool) -> None:
     if not streams and (body.get("stream_tokens") or body.get("background")):
         raise Problem(
-            422, "Streaming options set without streaming enabled. Set streaming=true to use stream_tokens or background."
+            422,
+            "Streaming options set without streaming enabled. Set streaming=true to use stream_tokens or background.",
         )
 
 
@@ -260,4 +261,3 @@ def _text(body: Mapping[str, Any], name: str) -> str | None:
     if value is not None and not isinstance(value, str):
         raise invalid(name, "a text is expected")
     return value
-

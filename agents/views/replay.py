@@ -105,9 +105,7 @@ def cursor(body: Mapping[str, Any], headers: Mapping[bytes, bytes]) -> int:
 # --- streaming ---------------------------------------------------------------------------------------
 
 
-async def stream(
-    run: Run, wanted: Wanted, receive: Callable[[], Awaitable[Mapping[str, Any]]], send: Send
-) -> None:
+async def stream(run: Run, wanted: Wanted, receive: Callable[[], Awaitable[Mapping[str, Any]]], send: Send) -> None:
     """Send the run's events as SSE until it ends, the client leaves, or this process stops."""
     await send({"type": "http.response.start", "status": 200, "headers": sse.HEADERS})
     opening = sse.OPENING

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from agents.actions.begin import Started
@@ -46,16 +47,20 @@ async def application(scope: Mapping[str, Any], receive: Receive, send_: Send) -
     try:
         raw = await read_body(receive)
         caller = await guard(scope, raw)
-        await _route(found, _Visit(scope, receive, send_, caller, _body(raw)))
+        await _route(found, _Visit(scope, receive, send=send_, caller=caller, body=_body(raw)))
     except Problem as problem:
         await send_problem(send_, problem)
 
 
+@dataclass(frozen=True, slots=True)
 class _Visit:
     """One request on its way through: who came, with what, and where the answer goes."""
 
-    def __init__(self, scope: Mapping[str, Any], receive: Receive, send_: Send, caller: Caller, body: Any) -> None:
-        self.scope, self.receive, self.send, self.caller, self.body = scope, receive, send_, caller, body
+    scope: Mapping[str, Any]
+    receive: Receive
+    send: Send
+    caller: Caller
+    body: Any
 
     @property
     def headers(self) -> dict[bytes, bytes]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
-
-import json
 
 from agents.models import Message, MessageRole, ToolCall
 from lettaweb.lib.ids import wire_id
@@ -86,7 +85,7 @@ def head_of(row: Message) -> Head:
 def messages_of(row: Message, view: View = DEFAULT_VIEW) -> list[Wire]:
     """The LettaMessages of a row, in wire order, as ``view`` wants them."""
     head = head_of(row)
-    made = _MAKERS[row.role](head, row)
+    made = _MAKERS[MessageRole(row.role)](head, row)
     return [shown for message in made for shown in as_seen(message, view)]
 
 
@@ -127,7 +126,7 @@ def _spoken(message: Wire, call: Wire, view: View) -> Wire:
 
 
 def _is_return_of_speech(message: Wire, view: View) -> bool:
-    return message["message_type"] == "tool_return_message" and message["name"] == view.tool_name
+    return bool(message["message_type"] == "tool_return_message" and message["name"] == view.tool_name)
 
 
 # --- one maker per role ----------------------------------------------------------------------------
@@ -187,9 +186,7 @@ def _said(head: Head, kind: str, group: list[Mapping[str, Any]], number: int) ->
     if kind == "reasoning":
         text = "\n".join(part["text"] for part in group)
         signature = group[-1].get("signature") or None
-        return head.message(
-            "reasoning_message", otid, source="reasoner_model", reasoning=text, signature=signature
-        )
+        return head.message("reasoning_message", otid, source="reasoner_model", reasoning=text, signature=signature)
     if kind == "redacted":
         data = group[-1]["data"]
         return head.message("hidden_reasoning_message", otid, state="redacted", hidden_reasoning=data)
@@ -203,9 +200,7 @@ def wire_call(part: Mapping[str, Any]) -> Wire:
 def request_message(head: Head, calls: Sequence[Wire]) -> Wire:
     """The approval request for gated ``calls`` (wire calls) of the row ``head``."""
     otid = wire_id("message", head.row)
-    return head.message(
-        "approval_request_message", otid, tool_call=calls[0], tool_calls=list(calls)
-    )
+    return head.message("approval_request_message", otid, tool_call=calls[0], tool_calls=list(calls))
 
 
 def request_for(row: Message, calls: Sequence[ToolCall]) -> Wire:

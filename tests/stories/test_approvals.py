@@ -41,7 +41,8 @@ def test_it_runs_what_was_approved_and_answers(api: Client) -> None:
     result = done.only("tool_return_message")
     assert (result["status"], result["tool_return"], result["name"]) == ("success", "echo hello", name)
     assert result["tool_returns"][0]["tool_call_id"] == asks.waiting[0]
-    assert result["step_id"] == asks.messages[0]["step_id"] and result["run_id"] != asks.messages[0]["run_id"]
+    assert result["step_id"] == asks.messages[0]["step_id"]
+    assert result["run_id"] != asks.messages[0]["run_id"]
     assert done.stop == "end_turn"
     assert [m["message_type"] for m in api.history(agent)][-4:] == [
         "approval_response_message", "tool_return_message", "reasoning_message", "assistant_message",
@@ -49,7 +50,7 @@ def test_it_runs_what_was_approved_and_answers(api: Client) -> None:
     assert api.provider.refused == []
 
 
-@pytest.mark.parametrize("reason", ["too risky", 'quotes " and \' and\nnew lines 🙈', None])
+@pytest.mark.parametrize("reason", ["too risky", "quotes \" and ' and\nnew lines 🙈", None])
 def test_it_tells_the_model_why_a_call_was_denied(api: Client, reason: str | None) -> None:
     agent, _, asks = asked(api)
     done = api.decide(agent, deny(asks.waiting[0], reason))
@@ -195,7 +196,8 @@ def test_it_asks_again_for_the_next_gated_call(api: Client) -> None:
     one = api.send(agent, "go")
     two = api.decide(agent, deny(one.waiting[0], "not this"))
     assert two.stop == "requires_approval"
-    assert two.waiting != one.waiting and len(two.waiting) == 1
+    assert two.waiting != one.waiting
+    assert len(two.waiting) == 1
     stale = api.decide(agent, approve(one.waiting[0]))
     assert stale.status == 400
     three = api.decide(agent, approve(two.waiting[0]))

@@ -95,7 +95,8 @@ def test_it_runs_nothing_of_an_answer_that_was_cut_off(api: Client) -> None:
     api.provider.script("", answer(text("I will"), tool_use(tool["name"], {"text": "x"}), stop_reason="max_tokens"))
     done = api.send(agent, "go")
     assert done.stop == "max_tokens_exceeded"
-    assert "tool_return_message" not in done.types and "tool_call_message" not in done.types
+    assert "tool_return_message" not in done.types
+    assert "tool_call_message" not in done.types
     assert api.send(agent, "go on").stop == "end_turn"
     assert api.provider.refused == []
 
@@ -144,7 +145,9 @@ def test_it_survives_an_answer_of_thoughts_only(api: Client) -> None:
     assert api.provider.refused == []
 
 
-@pytest.mark.parametrize("arguments", ['{"text": "x"', "{'text': 'x'}", '{"text": "a"}{"text": "b"}', "[1, 2]", '"x"', "5"])
+@pytest.mark.parametrize(
+    "arguments", ['{"text": "x"', "{'text': 'x'}", '{"text": "a"}{"text": "b"}', "[1, 2]", '"x"', "5"]
+)
 def test_it_runs_nothing_with_arguments_that_cannot_be_read(api: Client, arguments: str) -> None:
     tool = api.tool(ECHO)
     agent = api.agent(tool)
@@ -152,7 +155,8 @@ def test_it_runs_nothing_with_arguments_that_cannot_be_read(api: Client, argumen
     done = api.send(agent, "go")
     result = done.only("tool_return_message")
     assert (result["status"], done.stop) == ("error", "end_turn")
-    assert "echo" not in result["tool_return"] and len(result["tool_return"]) < 2000
+    assert "echo" not in result["tool_return"]
+    assert len(result["tool_return"]) < 2000
     assert api.send(agent, "next").stop == "end_turn"
     assert api.provider.refused == []
 

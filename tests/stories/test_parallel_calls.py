@@ -30,7 +30,8 @@ def test_it_runs_free_calls_with_the_approved_ones_after_the_decision(api: Clien
     free_id = asks.only("tool_call_message")["tool_call"]["tool_call_id"]
     yes, no, mine = asks.waiting
     missing = api.decide(agent, approve(yes), deny(no))
-    assert missing.status == 400 and mine in missing.body["detail"]
+    assert missing.status == 400
+    assert mine in missing.body["detail"]
     done = api.decide(agent, approve(yes), deny(no, "no"), returned(mine, "by hand"))
     result = done.only("tool_return_message")
     assert results_of(result) == {
@@ -52,7 +53,8 @@ def test_it_refuses_a_result_for_a_call_that_the_server_runs_itself(api: Client)
     asks = api.send(agent, "go")
     free_id = asks.only("tool_call_message")["tool_call"]["tool_call_id"]
     refused = api.decide(agent, approve(asks.waiting[0]), returned(free_id, "5"))
-    assert refused.status == 400 and free_id in refused.body["detail"]
+    assert refused.status == 400
+    assert free_id in refused.body["detail"]
     done = api.decide(agent, approve(asks.waiting[0]))
     assert results_of(done.only("tool_return_message"))[free_id] == ("success", "4")
 
@@ -92,7 +94,9 @@ def test_it_goes_on_when_one_of_them_fails(api: Client) -> None:
     returns = done.only("tool_return_message")["tool_returns"]
     assert [found["status"] for found in returns] == ["success", "error", "error"]
     assert returns[1]["tool_return"] == f"Error executing function {boom['name']}: RuntimeError: boom b"
-    assert returns[2]["tool_return"].startswith("[ToolConstraintError] Cannot call no_such_tool, valid tools include: [")
+    assert returns[2]["tool_return"].startswith(
+        "[ToolConstraintError] Cannot call no_such_tool, valid tools include: ["
+    )
     assert done.stop == "end_turn"
     assert api.provider.refused == []
 
@@ -110,9 +114,12 @@ def test_it_makes_repeated_and_blank_ids_unique(api: Client) -> None:
     tool = api.gated(ECHO)
     agent = api.agent(tool, parallel=True)
     calls = [tool_use(tool["name"], {"text": t}, id=i) for t, i in (("a", "same"), ("b", "same"), ("c", ""))]
-    api.provider.script("", answer(*calls), answer(text("done")), answer(tool_use(tool["name"], {"text": "d"}, id="same")))
+    api.provider.script(
+        "", answer(*calls), answer(text("done")), answer(tool_use(tool["name"], {"text": "d"}, id="same"))
+    )
     asks = api.send(agent, "go")
-    assert len(set(asks.waiting)) == 3 and all(asks.waiting)
+    assert len(set(asks.waiting)) == 3
+    assert all(asks.waiting)
     done = api.decide(agent, *[approve(call) for call in asks.waiting])
     assert [found["tool_return"] for found in done.only("tool_return_message")["tool_returns"]] == [
         "echo a", "echo b", "echo c",

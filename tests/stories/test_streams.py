@@ -29,14 +29,17 @@ def test_it_streams_tokens_then_stop_usage_done(api: Client) -> None:
     assert list(text_of(chunks, "reasoning_message").values()) == ["Let me think."]
     assert sum(chunk["message_type"] == "assistant_message" for chunk in chunks) > 1
     numbers = [chunk["seq_id"] for chunk in chunks[:-1]]
-    assert numbers == sorted(set(numbers)) and numbers[0] >= 1
+    assert numbers == sorted(set(numbers))
+    assert numbers[0] >= 1
     assert len({chunk["run_id"] for chunk in chunks[:-1]}) == 1
 
 
 def test_it_streams_whole_messages_by_step(api: Client) -> None:
     tool = api.tool(SQUARE)
     agent = api.agent(tool)
-    api.provider.script("", answer(thinking("hm"), text("I square"), tool_use(tool["name"], {"number": 4})), answer(text("16")))
+    api.provider.script(
+        "", answer(thinking("hm"), text("I square"), tool_use(tool["name"], {"number": 4})), answer(text("16"))
+    )
     chunks = api.stream(agent, "go", stream_tokens=False)
     assert [chunk["message_type"] for chunk in chunks] == [
         "reasoning_message", "assistant_message", "tool_call_message", "tool_return_message", "assistant_message", *END,
@@ -47,9 +50,13 @@ def test_it_streams_whole_messages_by_step(api: Client) -> None:
 def test_it_shows_the_same_in_streams_lists_and_single_messages(api: Client, by_tokens: bool) -> None:
     tool = api.tool(SQUARE)
     agent = api.agent(tool)
-    api.provider.script("", answer(thinking("hm"), text("I square"), tool_use(tool["name"], {"number": 4})), answer(text("16")))
+    api.provider.script(
+        "", answer(thinking("hm"), text("I square"), tool_use(tool["name"], {"number": 4})), answer(text("16"))
+    )
     chunks = api.stream(agent, "go", stream_tokens=by_tokens)
-    listed = [message for message in api.history(agent) if message["message_type"] not in ("system_message", "user_message")]
+    listed = [
+        message for message in api.history(agent) if message["message_type"] not in ("system_message", "user_message")
+    ]
     assert types_of(chunks)[:-3] == [message["message_type"] for message in listed]
     streamed = list(dict.fromkeys((c["id"], c["message_type"], c["otid"]) for c in chunks if "id" in c))
     assert streamed == [(m["id"], m["message_type"], m["otid"]) for m in listed]
@@ -120,9 +127,7 @@ def test_it_sets_the_headers_that_proxies_need(api: Client) -> None:
         ("/v1/runs/run-00000000-0000-4000-8000-000000000000/stream", {}, 404),
     ],
 )
-def test_it_answers_an_error_before_the_stream_with_its_status(
-    api: Client, path: str, body: Json, status: int
-) -> None:
+def test_it_answers_an_error_before_the_stream_with_its_status(api: Client, path: str, body: Json, status: int) -> None:
     agent = api.agent() if "AGENT" in path else ""
     given = body if body is not None else {"messages": [{"role": "user", "content": "x"}]}
     answer_ = api.call("POST", path.replace("AGENT", agent), given, headers={"Accept": "text/event-stream"})
@@ -141,7 +146,8 @@ def test_it_ends_a_failed_stream_with_stop_error_usage_done(api: Client) -> None
     assert (chunks[1]["event"], chunks[1]["error_type"]) == ("error", "llm_bad_request")
     assert time.monotonic() - begun < 5
     run = api.get(f"/v1/runs/{chunks[0]['run_id']}")
-    assert (run["status"], run["stop_reason"]) == ("failed", "llm_api_error") and run["completed_at"]
+    assert (run["status"], run["stop_reason"]) == ("failed", "llm_api_error")
+    assert run["completed_at"]
     assert api.get("/v1/runs/", agent_id=agent, active=True) == []
     assert types_of(api.stream(agent, "again")) == ["reasoning_message", "assistant_message", *END]
 
@@ -215,8 +221,13 @@ def test_it_finds_the_run_of_a_conversation(api: Client) -> None:
         next(frames)
     found = api.get("/v1/runs/", conversation_id=other, statuses="running")
     assert len(found) == 1
-    again = api.call("POST", f"/v1/conversations/{other}/messages", {**body, "background": False, "streaming": False, "stream_tokens": False})
-    assert again.status == 409 and again.body["run_id"] == found[0]["id"]
+    again = api.call(
+        "POST",
+        f"/v1/conversations/{other}/messages",
+        {**body, "background": False, "streaming": False, "stream_tokens": False},
+    )
+    assert again.status == 409
+    assert again.body["run_id"] == found[0]["id"]
     api.provider.release("gate")
     with api.open_stream(f"/v1/conversations/{other}/stream", {"otid": "mine"}) as frames:
         chunks = list(frames)
