@@ -9,14 +9,14 @@ from agents.loop.absorb import fail
 from agents.loop.course import Course, add_message
 from agents.loop.orders import Summarize, Summarized
 from agents.models import Message, MessageContext, MessageRole, ToolCall
-from agents.providers.base import ModelRequest
 
 MOST = 3  # compactions in one request
 
 
-def summary_order(course: Course, request: ModelRequest, history: Sequence[context.HistoryMessage]) -> Summarize | None:
-    """The summary that must be made before ``request`` can go out; None when it fits or nothing can be cut."""
-    size, used = window(course), context.estimate_tokens(request)
+def summary_order(course: Course, history: Sequence[context.HistoryMessage], used: int) -> Summarize | None:
+    """The summary that must be made before a request of ``used`` tokens can go out; None when it fits or
+    nothing can be cut."""
+    size = window(course)
     forced = course.options.get("overflow", False)
     if not forced and not context.needs_compaction(used, size):
         return None

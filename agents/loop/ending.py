@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents import outbox
+from agents.events.wake import tell_approvals
 from agents.loop.course import Course
 from agents.loop.returns import open_calls, return_results, store_inputs
 from agents.models import (
@@ -95,6 +96,8 @@ def fail_open_step(course: Course, status: StepStatus, error: Mapping[str, Any] 
 def close_calls(course: Course, text: str, *, outcome: Outcome = Outcome.INTERRUPTED) -> None:
     """Every open call gets a result, and the results enter the history: the next request is valid."""
     calls = open_calls(course.conversation.pk)
+    if any(call.waiting for call in calls):
+        tell_approvals(course.conversation.pk)
     for call in calls:
         if call.state != CallState.DONE:
             call.state, call.outcome, call.finished_at = CallState.DONE, outcome, course.now

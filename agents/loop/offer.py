@@ -46,14 +46,20 @@ class Toolbox:
         return tuple(dict.fromkeys([*self.tools, *self.client_tools]))
 
     @cached_property
-    def history(self) -> list[Called]:
-        """The calls of this turn that count for the rules, oldest first."""
+    def _counted(self) -> list[ToolCall]:
         if not self.rules:
             return []
-        rows = ToolCall.objects.filter(
-            turn_id=self.course.turn_id, state=CallState.DONE, outcome__in=RULE_OUTCOMES
-        ).order_by("id")
-        return [Called(row.name, row.result_text, bool(row.result_ok)) for row in rows]
+        rows = ToolCall.objects.filter(turn_id=self.course.turn_id, state=CallState.DONE, outcome__in=RULE_OUTCOMES)
+        return list(rows.only("name", "result_text", "result_ok", "message_id").order_by("id"))
+
+    @cached_property
+    def history(self) -> list[Called]:
+        """The calls of this turn that count for the rules, oldest first."""
+        return [Called(row.name, row.result_text, bool(row.result_ok)) for row in self._counted]
+
+    def beside(self, message_id: int) -> int:
+        """How many of the history belong to the same answer: they did not come before its calls."""
+        return sum(row.message_id == message_id for row in self._counted)
 
     @property
     def heartbeats(self) -> bool:

@@ -20,6 +20,7 @@ from agents.wire.messages import date
 from tools import rules
 
 DEFAULT_MAX_TOKENS = 4096
+ROOMY = 0.5  # of the window: below it nothing needs to be shortened
 
 
 def prepare(course: Course) -> Ask | Summarize | None:
@@ -33,15 +34,22 @@ def prepare(course: Course) -> Ask | Summarize | None:
         fail(course, "no_valid_tools", str(error))
         return None
     request = _request(course, system, history, what)
-    summary = summary_order(course, request, history)
+    used = context.estimate_tokens(request)
+    summary = summary_order(course, history, used)
     if summary is not None:
         return summary
-    request = replace(
-        request, messages=context.clip_results(request.messages, window=window(course), reserve=request.max_tokens)
-    )
+    request = _clipped(request, window(course), used)
     step, shown = _open_step(course)
     known = frozenset(part["id"] for message in history for part in message.parts if part["type"] == "call")
     return replace(_ask(course, box, step, request), known_ids=known, shown=shown)
+
+
+def _clipped(request: ModelRequest, size: int, used: int) -> ModelRequest:
+    """Long tool results shortened where the request fills the window. ``used``: tokens of the whole request."""
+    if used + request.max_tokens < size * ROOMY:
+        return request
+    beside = context.estimate_tokens(replace(request, messages=())) + request.max_tokens
+    return replace(request, messages=context.clip_results(request.messages, window=size, reserve=beside))
 
 
 def _required(course: Course, box: Toolbox) -> Sequence[str]:

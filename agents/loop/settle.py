@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agents import outbox
+from agents.events.wake import tell_approvals
 from agents.loop.course import EVERYONE, Course, add_message
 from agents.loop.ending import end
 from agents.loop.offer import Toolbox, toolbox
@@ -19,6 +21,7 @@ from agents.memory.secrets import secrets_of
 from agents.memory.state import agent_state, block_versions
 from agents.models import CallKind, CallState, MessageRole, ToolCall
 from agents.models.toolcall import WAITING, Outcome
+from agents.wire import redact
 from agents.wire.messages import request_for
 from tools import arguments, rules, runner
 from tools.models import OnInterrupt
@@ -51,6 +54,8 @@ def ask_people(course: Course, calls: Sequence[ToolCall]) -> None:
     if waiting[0].message.wire_id not in shown:
         course.say(["m", request_for(waiting[0].message, waiting), EVERYONE])
     end(course, "requires_approval")
+    outbox.approvals_wait(course.run, waiting)
+    tell_approvals(course.conversation.pk)
 
 
 def _is_request(event: Sequence[Any]) -> bool:
@@ -94,7 +99,7 @@ def _must_not_run(box: Toolbox, call: ToolCall) -> str:
     if call.tool is None:
         return TOOL_GONE.format(name=call.name)
     names = [*box.names, call.name] if call.name not in box.names else box.names
-    return rules.violation(box.rules, names, call.name, box.history, beside=call.position) or ""
+    return rules.violation(box.rules, names, call.name, box.history, beside=box.beside(call.message_id)) or ""
 
 
 def _run_builtin(course: Course, call: ToolCall) -> None:
@@ -145,7 +150,9 @@ def store_result(course: Course, ran: Ran) -> None:
 def _told_of_edit(call: ToolCall, text: str) -> str:
     if call.edited_arguments is None:
         return text
-    return f"A person changed the arguments before this call ran: {call.edited_arguments}\n{text}"
+    # The result is shown to everybody who may read the conversation: what is secret stays masked.
+    changed = redact.of_call(call).mask_text(call.edited_arguments)
+    return f"A person changed the arguments before this call ran: {changed}\n{text}"
 
 
 def finish(course: Course, call: ToolCall, *, ok: bool, text: str, **fields: Any) -> None:
