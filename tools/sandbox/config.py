@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import importlib.metadata
 import importlib.util
 import os
@@ -112,11 +114,11 @@ def libraries() -> list[str]:
     return list(dict.fromkeys([*own, *real]))
 
 
-def packages(preload: tuple[str, ...]) -> list[str]:
+@functools.cache
+def packages(preload: tuple[str, ...]) -> tuple[str, ...]:
     """Return the site-packages folder and, in it, everything that the preloaded modules and their requirements own."""
     site = sysconfig.get_path("purelib")
-    owners = importlib.metadata.packages_distributions()
-    wanted = [owner for name in preload for owner in owners.get(name.partition(".")[0], [])]
+    wanted = [owner for name in preload for owner in _owners(name.partition(".")[0])]
     seen: set[str] = set()
     entries: set[str] = set()
     while wanted:
@@ -130,7 +132,15 @@ def packages(preload: tuple[str, ...]) -> list[str]:
             continue
         entries.update(file.parts[0] for file in distribution.files or [] if file.parts[0] not in ("..", "/"))
         wanted += [DISTRIBUTION.split(text, 1)[0] for text in distribution.requires or [] if "extra ==" not in text]
-    return [site, *(os.path.join(site, entry) for entry in sorted(entries))] if entries else []
+    return (site, *(os.path.join(site, entry) for entry in sorted(entries))) if entries else ()
+
+
+def _owners(module: str) -> list[str]:
+    """The distributions of a module: mostly the one of the same name; asking all of them takes a second."""
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        importlib.metadata.distribution(module)
+        return [module]
+    return list(importlib.metadata.packages_distributions().get(module, []))
 
 
 def plan(config: SandboxConfig, tier: int) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from typing import Any
 
 from . import invoke, landlock, linux, message, rootfs, seccomp
 
-REQUEST_FD, RESULT_FD = 62, 63  # out of the way of a tool that closes or writes to low numbers
+RULESET_FD, REQUEST_FD, RESULT_FD = 61, 62, 63  # out of the way of a tool that closes or writes to low numbers
 PROXY_PORT = 3128
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
 NICER = 5
@@ -28,13 +28,16 @@ SLACK = 256  # threads that the same user may start elsewhere meanwhile
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a spare has made ready: the filter of a call without network, and how many processes its user may have."""
+    """What a spare has made ready: filter, Landlock rules (descriptor, -1 for none), and limits that depend on it."""
 
     filter: bytes
+    ruleset: int
     processes: int
+    address_space: int
+    data: int
 
 
-def prepare(plan: dict[str, Any]) -> Prepared:
+def prepare(plan: dict[str, Any], common: Common, ruleset: int) -> Prepared:
     """Do what does not depend on the call: namespaces, own /tmp and /proc, own user namespace (tier 3)."""
     linux.prctl(linux.PR_SET_PDEATHSIG, 9)
     processes = plan["limits"]["threads"]
@@ -44,16 +47,44 @@ def prepare(plan: dict[str, Any]) -> Prepared:
         _own_user_namespace()
     else:
         processes += SLACK + _threads_of_user()
+    if ruleset >= 0 and plan["tier"] >= 3:
+        landlock.allow(ruleset, rootfs.own_rules())
     rootfs.raise_oom_score()
-    linux.bound_capabilities()
-    return Prepared(_filter(plan, network=False), processes)
+    address_space, data = _memory()
+    return Prepared(common.filter or _filter(plan, network=False), ruleset, processes, address_space, data)
+
+
+@dataclass(frozen=True)
+class Common:
+    """What the zygote has made ready for all: the filter (tier 3: every call has pid 1) and the rules of paths."""
+
+    filter: bytes
+    rules: tuple[bytes, ...]
+
+
+def common(plan: dict[str, Any]) -> Common:
+    """Make ready what all calls share; must run where the calls' files are visible."""
+    usable = landlock.version() > 0 and "landlock" not in plan["without"]
+    rules = tuple(rootfs.common_rules(plan)) if usable else ()
+    return Common(_filter(plan, network=False) if plan["tier"] >= 3 else b"", rules)
 
 
 def _filter(plan: dict[str, Any], *, network: bool) -> bytes:
     if "seccomp" in plan["without"]:
         return b""
     own_files = plan["tier"] >= 3
-    return seccomp.program(network=network, subprocesses=plan["subprocesses"], private_files=own_files)
+    own = 1 if own_files else os.getpid()
+    return seccomp.program(network=network, subprocesses=plan["subprocesses"], private_files=own_files, own=own)
+
+
+def _memory() -> tuple[int, int]:
+    """Return the bytes of address space and of data that Python itself takes; zeros where there is no /proc."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            pages = [int(word) for word in file.read().split()]
+    except OSError:
+        return 0, 0
+    return pages[0] * resource.getpagesize(), pages[5] * resource.getpagesize()
 
 
 def _threads_of_user() -> int:
@@ -91,12 +122,14 @@ def run(plan: dict[str, Any], prepared: Prepared, header: dict[str, Any], descri
     network = bool(header["network"])
     if network:
         _open_network(descriptors.pop())
-    _place(descriptors)
+    _place(descriptors, prepared.ruleset)
     environment = rootfs.environment_inside(plan, header["environment"])
     request = _read_request()
     _replace_environment(request["environment"])
-    _set_limits(header["limits"], prepared.processes)
-    _lock(plan, header | {"environment": environment}, _filter(plan, network=True) if network else prepared.filter)
+    _set_limits(header["limits"], prepared)
+    if prepared.ruleset >= 0:
+        _allow_call(environment, network=network)
+    _lock(plan, _filter(plan, network=True) if network else prepared.filter)
     _forget_ourselves(plan, environment)
     invoke.run(request, result=RESULT_FD, limits=header["limits"])
 
@@ -112,13 +145,15 @@ def _open_network(channel: int) -> None:
         message.send(answer, {"listening": PROXY_PORT}, [server.fileno()])
 
 
-def _place(descriptors: list[int]) -> None:
+def _place(descriptors: list[int], ruleset: int) -> None:
     """Put the call's descriptors where they belong and close everything else."""
     request, result, stdout, stderr = (fcntl.fcntl(item, fcntl.F_DUPFD, RESULT_FD + 1) for item in descriptors)
     os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
     for source, target in ((stdout, 1), (stderr, 2), (request, REQUEST_FD), (result, RESULT_FD)):
         os.dup2(source, target, inheritable=target < 3)
-    os.closerange(3, REQUEST_FD)
+    if ruleset >= 0:
+        os.dup2(ruleset, RULESET_FD)
+    os.closerange(3, RULESET_FD)
     linux.close_from(RESULT_FD + 1)
 
 
@@ -133,10 +168,8 @@ def _replace_environment(environment: dict[str, str]) -> None:
     os.environ.update(environment)
 
 
-def _set_limits(limits: dict[str, int], processes: int) -> None:
+def _set_limits(limits: dict[str, int], prepared: Prepared) -> None:
     """Soft and hard alike: nothing is left to raise. Memory counts from what Python itself needs."""
-    used = _pages("VmSize") * 1024
-    data = _pages("VmData") * 1024
     wanted = {
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_FSIZE: limits["file"],
@@ -144,24 +177,23 @@ def _set_limits(limits: dict[str, int], processes: int) -> None:
         resource.RLIMIT_MEMLOCK: 0,
         resource.RLIMIT_MSGQUEUE: 0,
         resource.RLIMIT_SIGPENDING: limits["descriptors"],
-        resource.RLIMIT_DATA: data + limits["memory"],
-        resource.RLIMIT_AS: used + limits["memory"] + limits["reserve"],
-        resource.RLIMIT_NPROC: processes,
+        resource.RLIMIT_DATA: prepared.data + limits["memory"],
+        resource.RLIMIT_AS: prepared.address_space + limits["memory"] + limits["reserve"],
+        resource.RLIMIT_NPROC: prepared.processes,
     }
     for kind, value in wanted.items():
         resource.setrlimit(kind, (value, value))
 
 
-def _pages(name: str) -> int:
-    """Return a size in KiB from /proc/self/status, 0 where there is none."""
-    try:
-        with open("/proc/self/status", encoding="ascii", errors="replace") as file:
-            return next((int(line.split()[1]) for line in file if line.startswith(f"{name}:")), 0)
-    except OSError:
-        return 0
+def _allow_call(environment: str, *, network: bool) -> None:
+    """Add what only this call may reach."""
+    if environment:
+        landlock.allow(RULESET_FD, [landlock.rule_of(environment, landlock.READ)])
+    if network:
+        landlock.allow_port(RULESET_FD, PROXY_PORT)
 
 
-def _lock(plan: dict[str, Any], header: dict[str, Any], instructions: bytes) -> None:
+def _lock(plan: dict[str, Any], instructions: bytes) -> None:
     """The steps that cannot be taken back; the order matters: each needs what the next one takes away."""
     os.nice(NICER)
     linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
@@ -169,12 +201,17 @@ def _lock(plan: dict[str, Any], header: dict[str, Any], instructions: bytes) -> 
     linux.prctl(linux.PR_SET_DUMPABLE, 0)
     linux.prctl(linux.PR_SET_PDEATHSIG, 9)
     if landlock.version() and "landlock" not in plan["without"]:
-        port = PROXY_PORT if header["network"] else 0
-        rootfs.restrict(plan, header["environment"], own_files=plan["tier"] >= 3, port=port)
+        landlock.enforce(RULESET_FD)
     if instructions:
         seccomp.apply(instructions)
     elif "seccomp" not in plan["without"]:
         raise OSError("there is no filter")
+
+
+def tell_failure(error: BaseException) -> None:
+    """Leave the reason of a failed step for the operator, if the call's files are in place; the tool has not run."""
+    with contextlib.suppress(OSError):
+        os.write(2, f"the sandbox could not be set up: {type(error).__name__}: {error}\n".encode())
 
 
 def _forget_ourselves(plan: dict[str, Any], environment: str) -> None:

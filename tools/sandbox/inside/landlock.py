@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import stat
 import struct
 from collections.abc import Iterable
 
@@ -20,11 +22,13 @@ SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS = 3
 
 READ = READ_FILE | READ_DIR
 LIST = READ_DIR
+ALL = (1 << 16) - 1
 RUN = READ | EXECUTE
 FILE_ONLY = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
 DEVICE = READ_FILE | WRITE_FILE
 
 
+@functools.cache
 def version() -> int:
     """Return the kernel's Landlock version, 0 when it has none."""
     try:
@@ -45,35 +49,40 @@ def everything() -> int:
     return _handled(version()) & ~(MAKE_DEVICES_AND_SOCKETS | IOCTL_DEV | EXECUTE)
 
 
-def _allow_path(ruleset: int, path: str, rights: int) -> None:
-    """Add one path; a path that does not exist is not added."""
+def rule_of(path: str, rights: int) -> bytes:
+    """Return the rule for one path, empty when the path does not exist; it keeps the path open."""
     try:
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
-        return
-    try:
-        if not os.path.isdir(path):
-            rights &= FILE_ONLY
-        rule = struct.pack("=Qi", rights, descriptor)
-        linux.syscall(ADD_RULE, ruleset, PATH_BENEATH, rule, 0, what=f"landlock {path}")
-    finally:
-        os.close(descriptor)
+        return b""
+    rights &= _handled(version()) & (ALL if stat.S_ISDIR(os.fstat(descriptor).st_mode) else FILE_ONLY)
+    return struct.pack("=Qi", rights, descriptor)
 
 
-def restrict(paths: Iterable[tuple[str, int]], *, ports: Iterable[int] = ()) -> None:
-    """Allow this process only ``paths`` (path, rights) and TCP connections to ``ports``; no_new_privs must be set."""
+def create() -> int:
+    """Return a new set of rules, which allows nothing yet: no file, no TCP port, no abstract socket."""
     known = version()
-    handled = _handled(known)
     network = BIND_TCP | CONNECT_TCP if known >= 4 else 0
     scopes = SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS if known >= 6 else 0
-    attributes = struct.pack("=QQQ", handled, network, scopes)
+    attributes = struct.pack("=QQQ", _handled(known), network, scopes)
     size = 24 if known >= 6 else 16 if known >= 4 else 8
-    ruleset = linux.syscall(CREATE_RULESET, attributes[:size], size, 0, what="landlock")
-    try:
-        for path, rights in paths:
-            _allow_path(ruleset, path, rights & handled)
-        for port in ports if network else ():
-            linux.syscall(ADD_RULE, ruleset, NET_PORT, struct.pack("=QQ", CONNECT_TCP, port), 0, what="landlock port")
-        linux.syscall(RESTRICT_SELF, ruleset, 0, what="landlock")
-    finally:
-        os.close(ruleset)
+    return linux.syscall(CREATE_RULESET, attributes[:size], size, 0, what="landlock")
+
+
+def allow(ruleset: int, rules: Iterable[bytes]) -> None:
+    """Add rules of paths."""
+    for rule in rules:
+        if rule:
+            linux.syscall(ADD_RULE, ruleset, PATH_BENEATH, rule, 0, what="landlock rule")
+
+
+def allow_port(ruleset: int, port: int) -> None:
+    """Allow TCP connections to one port, where Landlock knows of ports."""
+    if version() >= 4:
+        linux.syscall(ADD_RULE, ruleset, NET_PORT, struct.pack("=QQ", CONNECT_TCP, port), 0, what="landlock port")
+
+
+def enforce(ruleset: int) -> None:
+    """Restrict this process to the rules, for good; no_new_privs must be set."""
+    linux.syscall(RESTRICT_SELF, ruleset, 0, what="landlock")
+    os.close(ruleset)

@@ -29,13 +29,11 @@ MNT_DETACH = 2
 
 PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
-PR_CAPBSET_DROP = 24
 PR_SET_SECUREBITS = 28
 PR_SET_NO_NEW_PRIVS = 38
 PR_CAP_AMBIENT = 47
 PR_CAP_AMBIENT_CLEAR_ALL = 4
 SECURE_KEEP_CAPS_AND_NO_FIXUP = 0x10 | 0x04
-LAST_CAPABILITY = 63
 
 M_ARENA_MAX = -8
 
@@ -116,15 +114,8 @@ def die_with_parent(parent: int) -> None:
         os._exit(1)
 
 
-def bound_capabilities() -> None:
-    """Let no program that would be executed gain a capability; those held now stay."""
-    for capability in range(LAST_CAPABILITY + 1):
-        with contextlib.suppress(OSError):
-            prctl(PR_CAPBSET_DROP, capability)
-
-
 def drop_capabilities() -> None:
-    """Give up every capability for good."""
+    """Give up every capability for good: no_new_privs, which must be set, lets no program gain any."""
     with contextlib.suppress(OSError):
         prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
     header = (0x20080522).to_bytes(4, "little") + bytes(4)

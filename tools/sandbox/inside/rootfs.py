@@ -115,20 +115,22 @@ def mount_own(plan: dict[str, Any]) -> None:
     linux.mount("proc", "/proc", "proc", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
 
 
-def restrict(plan: dict[str, Any], environment: str, *, own_files: bool, port: int) -> None:
-    """Let Landlock allow what the call needs, and no more."""
+def common_rules(plan: dict[str, Any]) -> list[bytes]:
+    """Return the Landlock rules of what every call may read, with the paths open."""
     read = landlock.RUN if plan["subprocesses"] else landlock.READ
-    rules = [(path, read) for path in readable(plan)]
-    rules += [(path, landlock.READ) for path in WRITTEN if own_files]
-    rules += [(path, landlock.DEVICE) for path in DEVICES]
+    wanted = [(path, read) for path in readable(plan)]
+    wanted += [(path, landlock.READ) for path in WRITTEN if plan["tier"] >= 3]
+    wanted += [(path, landlock.DEVICE) for path in DEVICES]
     site, *packages = plan["packages"] or [""]
-    rules += [(path, landlock.READ) for path in packages]
-    rules += [(site, landlock.LIST)] if site else []
-    rules += [(environment, landlock.READ)] if environment else []
-    if own_files:
-        rules += [("/tmp", landlock.everything())]
-        rules += [(f"/proc/{name}", landlock.READ) for name in PROCESS_FILES]
-    landlock.restrict(rules, ports=[port] if port else [])
+    wanted += [(path, landlock.READ) for path in packages]
+    wanted += [(site, landlock.LIST)] if site else []
+    return [landlock.rule_of(path, rights) for path, rights in wanted]
+
+
+def own_rules() -> list[bytes]:
+    """Return the rules of a call's own /tmp and of what it may know of itself."""
+    processes = [landlock.rule_of(f"/proc/{name}", landlock.READ) for name in PROCESS_FILES]
+    return [landlock.rule_of("/tmp", landlock.everything()), *processes]
 
 
 def raise_oom_score() -> None:

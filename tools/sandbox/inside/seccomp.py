@@ -7,7 +7,6 @@ Only x86_64 is tested; the aarch64 table is generated in the same way and untest
 from __future__ import annotations
 
 import ctypes
-import os
 import struct
 
 from . import linux
@@ -17,10 +16,10 @@ ALLOW = 0x7FFF0000
 ERRNO = 0x00050000
 EPERM = ERRNO | 1
 ENOSYS = ERRNO | 38
-LOAD, JEQ, JGE, JSET, RETURN, AND = 0x20, 0x15, 0x35, 0x45, 0x06, 0x54
+LOAD, JEQ, JGE, JSET, RETURN, AND, JUMP = 0x20, 0x15, 0x35, 0x45, 0x06, 0x54, 0x05
+FARTHEST_JUMP = 255
 NUMBER_AT, ARCHITECTURE_AT, ARGUMENTS_AT = 0, 4, 16
 
-X32_BIT = 0x40000000
 CLONE_THREAD = 0x00010000
 # Every CLONE_NEW* flag; CLONE_NEWTIME (0x80) lies in the exit signal's byte of clone() and cannot be asked for there.
 CLONE_NEW = 0x7E020000
@@ -40,12 +39,6 @@ def _load_argument(index: int) -> Instruction:
 
 def _answer(value: int) -> Instruction:
     return (RETURN, 0, 0, value)
-
-
-def _if_number(name: str, body: list[Instruction]) -> list[Instruction]:
-    """Run ``body`` (which must return) for the call ``name``; nothing where the architecture lacks the call."""
-    number = NUMBERS[linux.MACHINE].get(name)
-    return [] if number is None else [(JEQ, 0, len(body), number), *body]
 
 
 def _one_of(index: int, values: tuple[int, ...]) -> list[Instruction]:
@@ -81,48 +74,63 @@ def _own_limits() -> list[Instruction]:
     return [*tests, _answer(ALLOW)]
 
 
-def _ruled(network: bool, subprocesses: bool) -> list[Instruction]:
+def _ruled(*, network: bool, subprocesses: bool, own: int) -> dict[str, list[Instruction]]:
     """The calls that depend on their arguments."""
-    own = (os.getpid(),)
-    signal = [_answer(ALLOW)] if subprocesses else _one_of(0, own)
-    program = [
-        *_if_number("clone", _clone(subprocesses)),
-        *_if_number("socket", _socket(network)),
-        *_if_number("connect", [_answer(ALLOW if network else EPERM)]),
-        *_if_number("socketpair", _one_of(0, (AF_UNIX,))),
-        *_if_number("ioctl", _one_of(1, IOCTLS)),
-        *_if_number("fcntl", _one_of(1, FCNTLS)),
-        *_if_number("prctl", _one_of(0, PRCTLS)),
-        *_if_number("prlimit64", _own_limits()),
-    ]
-    for name in ("kill", "tgkill", "tkill"):
-        program += _if_number(name, signal)
-    return program
+    signal = [_answer(ALLOW)] if subprocesses else _one_of(0, (own,))
+    return {
+        "clone": _clone(subprocesses),
+        "socket": _socket(network),
+        "connect": [_answer(ALLOW if network else EPERM)],
+        "socketpair": _one_of(0, (AF_UNIX,)),
+        "ioctl": _one_of(1, IOCTLS),
+        "fcntl": _one_of(1, FCNTLS),
+        "prctl": _one_of(0, PRCTLS),
+        "prlimit64": _own_limits(),
+        **dict.fromkeys(("kill", "tgkill", "tkill"), signal),
+    }
 
 
-def program(*, network: bool, subprocesses: bool, private_files: bool) -> bytes:
-    """Return the filter's instructions for this process (its own pid is the only one that it may signal).
+def _search(answers: list[tuple[int, list[Instruction]]]) -> list[Instruction]:
+    """A binary search for the call's number over (first number, what to do from there on)."""
+    if len(answers) == 1:
+        return answers[0][1]
+    middle = len(answers) // 2
+    left, right = _search(answers[:middle]), _search(answers[middle:])
+    pivot = answers[middle][0]
+    if len(left) <= FARTHEST_JUMP:
+        return [(JGE, len(left), 0, pivot), *left, *right]
+    return [(JGE, 0, 1, pivot), (JUMP, 0, 0, len(left)), *left, *right]
+
+
+def _ranges(answers: dict[int, list[Instruction]]) -> list[tuple[int, list[Instruction]]]:
+    """Join neighbours with the same answer; what lies between gets ENOSYS."""
+    found: list[tuple[int, list[Instruction]]] = []
+    unknown = [_answer(ENOSYS)]
+    for number in range(max(answers) + 2):
+        answer = answers.get(number, unknown)
+        if not found or found[-1][1] != answer:
+            found.append((number, answer))
+    return found
+
+
+def program(*, network: bool, subprocesses: bool, private_files: bool, own: int) -> bytes:
+    """Return the filter's instructions for a process whose pid is ``own``, the only one that it may signal.
 
     ``private_files`` says that every file which it can name is its own: then it may change their modes and times.
     """
+    plain = dict.fromkeys(ALLOWED, ALLOW) | dict.fromkeys(REFUSED, EPERM)
+    plain |= dict.fromkeys(FILE_ATTRIBUTES, ALLOW if private_files else EPERM)
+    plain |= dict.fromkeys(PROCESSES, ALLOW if subprocesses else EPERM)
+    by_name = {name: [_answer(value)] for name, value in plain.items()}
+    by_name |= _ruled(network=network, subprocesses=subprocesses, own=own)
     numbers = NUMBERS[linux.MACHINE]
-    allowed = set(ALLOWED) | (set(FILE_ATTRIBUTES) if private_files else set())
-    refused = set(REFUSED) | (set() if private_files else set(FILE_ATTRIBUTES))
-    (allowed if subprocesses else refused).update(PROCESSES)
     lines: list[Instruction] = [
         (LOAD, 0, 0, ARCHITECTURE_AT),
         (JEQ, 1, 0, ARCHITECTURES[linux.MACHINE]),
         _answer(ENOSYS),
         (LOAD, 0, 0, NUMBER_AT),
-        (JGE, 0, 1, X32_BIT),
-        _answer(ENOSYS),
-    ]
-    for number in sorted(numbers[name] for name in allowed if name in numbers):
-        lines += [(JEQ, 0, 1, number), _answer(ALLOW)]
-    lines += _ruled(network, subprocesses)
-    for number in sorted(numbers[name] for name in refused if name in numbers):
-        lines += [(JEQ, 0, 1, number), _answer(EPERM)]
-    lines.append(_answer(ENOSYS))
+        *_search(_ranges({numbers[name]: answer for name, answer in by_name.items() if name in numbers})),
+    ]  # calls of the x32 kind have numbers beyond the last one: ENOSYS
     return b"".join(struct.pack("<HBBI", *line) for line in lines)
 
 

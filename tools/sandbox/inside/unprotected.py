@@ -7,13 +7,12 @@ import os
 import resource
 import sys
 
-from . import invoke, launcher
+from . import invoke
 
 
 def main(request: int, result: int) -> None:
     """Read the plan from stdin and run the request."""
     plan = json.load(sys.stdin)
-    launcher.preload(plan)
     limits = plan["limits"]
     for kind, value in (
         (resource.RLIMIT_CORE, 0),

@@ -6,6 +6,7 @@ It never reads a request, only passes its descriptor on: nothing of one call is 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import gc
 import os
 import select
@@ -15,10 +16,11 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from . import child, linux, message
+from . import child, landlock, linux, message
 
 SPARES = 2
 PAUSE = 0.05  # seconds
+HIGH = 200
 
 
 @dataclass
@@ -43,6 +45,7 @@ class Zygote:
         self.watched: dict[int, Child] = {}
         self.poll = select.poll()
         self.poll.register(control, select.POLLIN)
+        self.common = child.common(plan)
         self.own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY) if plan["tier"] >= 3 else -1
 
     def serve(self) -> None:
@@ -91,17 +94,30 @@ class Zygote:
         """The child's whole life; never returns."""
         code = 3
         try:
-            descriptor = os.dup2(channel.fileno(), 3)
-            linux.close_from(4)
-            prepared = child.prepare(self.plan)
-            with socket.socket(fileno=descriptor) as own:
+            ruleset = self._ruleset()
+            high = fcntl.fcntl(channel.fileno(), fcntl.F_DUPFD, HIGH)  # 3 and 4 may be paths of rules
+            if ruleset >= 0:
+                os.dup2(ruleset, 4)
+            with socket.socket(fileno=os.dup2(high, 3)) as own:
+                linux.close_from(5 if ruleset >= 0 else 4)
+                prepared = child.prepare(self.plan, self.common, 4 if ruleset >= 0 else -1)
                 header, descriptors = message.receive(own)
                 if header is not None:
                     own.detach()
                     child.run(self.plan, prepared, header, descriptors)
                     code = 0
+        except BaseException as error:
+            child.tell_failure(error)
         finally:
             os._exit(code)
+
+    def _ruleset(self) -> int:
+        """Return the call's Landlock rules, added while their paths are still open; -1 for none."""
+        if not self.common.rules:
+            return -1
+        ruleset = landlock.create()
+        landlock.allow(ruleset, self.common.rules)
+        return ruleset
 
     def _listen(self) -> bool:
         """Take one message of the server; false when it is gone."""
