@@ -49,11 +49,13 @@ LETTAWEB_TOOL_SLOTS: int = env.int("LETTAWEB_TOOL_SLOTS", default=max(4, 2 * (os
 LETTAWEB_EVENTS_KEEP_DAYS: int = env.int("LETTAWEB_EVENTS_KEEP_DAYS", default=30)
 LETTAWEB_BATCH_POLL_SECONDS: float = env.float("LETTAWEB_BATCH_POLL_SECONDS", default=30)
 LETTAWEB_PRICES: dict[str, Any] = env.json("LETTAWEB_PRICES", default={})
-LETTAWEB_OUTBOX_PRIVATE: bool = env.bool("LETTAWEB_OUTBOX_PRIVATE", default=False)
-LETTAWEB_DEMO_DELAY_MS: int = env.int("LETTAWEB_DEMO_DELAY_MS", default=20)
+LETTAWEB_WEBHOOK_URL: str = env.str("LETTAWEB_WEBHOOK_URL", default="")  # told of what begins to wait for people
+LETTAWEB_WEBHOOK_SECRET: str = env.str("LETTAWEB_WEBHOOK_SECRET", default="")  # "": follows from SECRET_KEY
+LETTAWEB_WEBHOOK_PRIVATE: bool = env.bool("LETTAWEB_WEBHOOK_PRIVATE", default=False)  # may go to private addresses
+LETTAWEB_DEMO_DELAY_MS: int = env.int("LETTAWEB_DEMO_DELAY_MS", default=15)
 
 LETTAWEB_PROVIDER_TIMEOUT: float = env.float("LETTAWEB_PROVIDER_TIMEOUT", default=600)
-LETTAWEB_PROVIDER_RETRIES: int = env.int("LETTAWEB_PROVIDER_RETRIES", default=3)
+LETTAWEB_PROVIDER_RETRIES: int = env.int("LETTAWEB_PROVIDER_RETRIES", default=2)
 LETTAWEB_PROVIDER_BACKOFF: float = env.float("LETTAWEB_PROVIDER_BACKOFF", default=0.5)
 ANTHROPIC_API_KEY: str = env.str("ANTHROPIC_API_KEY", default="")
 ANTHROPIC_BASE_URL: str = env.str("ANTHROPIC_BASE_URL", default="")

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from agents.actions.already import already, changed
 from agents.actions.requests import Verdict
+from agents.events.wake import tell_approvals
 from agents.models import CallState, Decision, DecisionKind, ToolCall
 from agents.models.toolcall import Outcome
 from lettaweb.lib.problems import Problem
@@ -44,6 +45,7 @@ def record(call: ToolCall, verdict: Verdict, sender: Sender) -> Decision:
     decision = decision_of(call, verdict, sender)
     apply(call, effect)
     decision.save(force_insert=True)
+    tell_approvals(call.conversation_id)
     return decision
 
 

@@ -98,6 +98,7 @@ class Run(Row):
             models.Index(
                 fields=["driver", "owner", "id"], condition=Q(status__in=["created", "running"]), name="run_active"
             ),
+            models.Index(fields=["completed_at"], condition=Q(events_dropped=False), name="run_log_kept"),
         ]
 
     @property

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agents.actions.requests import Approval, Input, MessageRequest, Verdict
+from agents.outbox import check_url
 from agents.serializers.content import parts_of
 from lettaweb.lib.problems import Problem
 
@@ -32,7 +33,7 @@ def message_request(body: Any, *, streaming: bool | None = None) -> MessageReque
         streaming=streams,
         background=_flag(body, "background"),
         include_pings=_optional_flag(body, "include_pings"),
-        callback_url=_text(body, "callback_url"),
+        callback_url=check_url(_text(body, "callback_url")),
     )
 
 

@@ -76,7 +76,6 @@ def _expire(uuid: UUID, now: datetime) -> str:
         call = locked(uuid)
         if not call.waiting or call.expires_at is None or call.expires_at > now:
             return ""
-        tell_approvals(call.conversation_id)
         if call.expire_action == ExpireAction.PAUSE:
             return "" if call.overdue else _mark_overdue(call)
         verdict = Verdict("", "expire", {}, reason="Nobody decided in time.")
@@ -89,6 +88,7 @@ def _expire(uuid: UUID, now: datetime) -> str:
 def _mark_overdue(call: ToolCall) -> str:
     call.overdue = True
     call.save(update_fields=["overdue", "updated_at"])
+    tell_approvals(call.conversation_id)
     Decision.objects.create(
         call=call, kind=DecisionKind.OVERDUE, actor=None, actor_name=CLOCK.name, via=CLOCK.via, digest=call.digest
     )

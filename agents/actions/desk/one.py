@@ -56,7 +56,6 @@ def decide(call_uuid: UUID, verdict: Verdict, *, version: int, digest: str, user
             raise changed(call)
         sender = Sender(user, via=via)
         record(call, addressed(checked(verdict, call), call), sender)
-        tell_approvals(call.conversation_id)
         return Decided(call, _run_if_complete(call, sender))
 
 
