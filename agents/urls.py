@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import re_path
 
-from agents.views import agent_tools, agents, blocks, conversations, messages, models, runs, steps, tags
+from agents.views import agent_files, agent_tools, agents, blocks, conversations, messages, models, runs, steps, tags
 
 AGENT = r"^agents/(?P<agent_id>[^/]+)"
 
@@ -12,7 +12,9 @@ urlpatterns = [
     # agents
     re_path(r"^agents/?$", agents.Agents.as_view()),
     re_path(r"^agents/count/?$", agents.AgentCount.as_view()),
+    re_path(r"^agents/import/?$", agent_files.ImportAgents.as_view()),
     re_path(rf"{AGENT}/?$", agents.AgentDetail.as_view()),
+    re_path(rf"{AGENT}/export/?$", agent_files.ExportAgent.as_view()),
     re_path(rf"{AGENT}/context/?$", agents.AgentContext.as_view()),
     re_path(rf"{AGENT}/recompile/?$", agents.AgentRecompile.as_view()),
     re_path(rf"{AGENT}/system-prompt/recompile/?$", agents.AgentRecompile.as_view()),

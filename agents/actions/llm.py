@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents import providers
-from agents.wire.llm import DEFAULTS, config_of_settings, embedding_config_of, llm_config_state
+from agents.wire.llm import config_of_settings, embedding_config_of, llm_config_state
 from lettaweb.lib.problems import Problem
 
 Given = Mapping[str, Any]
@@ -47,18 +47,15 @@ def chosen_model(given: Given) -> Model:
 
 
 def changed_model(old: Model, given: Given) -> Model:
-    """``old`` with what ``given`` says of model, llm_config, model_settings and their parts.
-
-    Values that only repeat what the wire shows as a default stay unset.
-    """
+    """``old`` with what ``given`` says of model, llm_config, model_settings and their parts."""
     config = old.llm_config
     if given.get("llm_config"):
-        config = from_config(_unlike_shown(given["llm_config"], old.llm_config))
+        config = from_config(given["llm_config"])
     if given.get("model") and given["model"] != old.model:
         fresh = from_handle(given["model"])
         kept = {name: value for name, value in config.items() if name in _OF_THE_AGENT}
         config = {**fresh, **kept}
-    return _settled(config, given, sent=old.model_settings, shown=llm_config_state(config))
+    return _settled(config, given, sent=old.model_settings)
 
 
 def from_handle(handle: str) -> Config:
@@ -84,13 +81,20 @@ def from_handle(handle: str) -> Config:
 
 
 def from_config(config: Given) -> Config:
-    """A sent llm_config, completed. Unknown keys are kept; nulls are not. A new ``model`` gives a new handle."""
+    """A sent llm_config, completed. Unknown keys are kept, nulls are not; a new ``model`` gives a new handle.
+
+    A value that only repeats the default that the wire shows counts as never set, so that an llm_config
+    that comes back as it was shown changes nothing.
+    """
     sent = {name: value for name, value in config.items() if value is not None}
     provider = str(sent.get("provider_name") or sent.get("model_endpoint_type") or "")
     handle = str(sent.get("handle") or "")
     if handle.partition("/")[2] != sent["model"]:
         handle = f"{handle.partition('/')[0] or provider}/{sent['model']}"
-    return {**from_handle(handle), **sent, "handle": handle}
+    fresh = from_handle(handle)
+    shown = llm_config_state(fresh)
+    chosen = {name: value for name, value in sent.items() if name in fresh or shown.get(name) != value}
+    return {**fresh, **chosen, "handle": handle}
 
 
 def embedding_columns(given: Given) -> dict[str, Any]:
@@ -120,13 +124,14 @@ _TOP_LEVEL = {
 }
 
 
-def _settled(config: Config, given: Given, *, sent: Given, shown: Given | None = None) -> Model:
+def _settled(config: Config, given: Given, *, sent: Given) -> Model:
     """``config`` with model_settings and the top-level fields laid over it."""
+    shown = llm_config_state(config)
     settings = {name: value for name, value in (given.get("model_settings") or {}).items() if value is not None}
     said = config_of_settings(settings)
     said |= {to: given[name] for name, to in _TOP_LEVEL.items() if given.get(name) is not None}
     for name, value in said.items():
-        if shown is None or name in config or shown.get(name) != value:
+        if name in config or shown.get(name) != value:
             config = {**config, name: value}
     return Model(str(config["handle"]), config, _unknown(sent, settings), config.get("response_format"))
 
@@ -140,13 +145,3 @@ def _unknown(sent: Given, settings: Given) -> Config:
     if "reasoning" in said:
         kept["reasoning"] = said["reasoning"]
     return kept
-
-
-def _unlike_shown(sent: Given, stored: Given) -> Config:
-    """A sent llm_config without what was never set and only comes back as it was shown."""
-    shown = llm_config_state(stored)
-    return {
-        name: value
-        for name, value in sent.items()
-        if name in stored or name not in DEFAULTS or shown.get(name) != value or name == "model"
-    }
