@@ -32,6 +32,7 @@ class Prepared:
 
     filter: bytes
     ruleset: int
+    modules: tuple[str, ...]
     processes: int
     address_space: int
     data: int
@@ -51,7 +52,8 @@ def prepare(plan: dict[str, Any], common: Common, ruleset: int) -> Prepared:
         landlock.allow(ruleset, rootfs.own_rules())
     rootfs.raise_oom_score()
     address_space, data = _memory()
-    return Prepared(common.filter or _filter(plan, network=False), ruleset, processes, address_space, data)
+    instructions = common.filter or _filter(plan, network=False)
+    return Prepared(instructions, ruleset, common.modules, processes, address_space, data)
 
 
 @dataclass(frozen=True)
@@ -60,13 +62,17 @@ class Common:
 
     filter: bytes
     rules: tuple[bytes, ...]
+    modules: tuple[str, ...]
 
 
 def common(plan: dict[str, Any]) -> Common:
     """Make ready what all calls share; must run where the calls' files are visible."""
     usable = landlock.version() > 0 and "landlock" not in plan["without"]
     rules = tuple(rootfs.common_rules(plan)) if usable else ()
-    return Common(_filter(plan, network=False) if plan["tier"] >= 3 else b"", rules)
+    package = (__package__ or "").partition(".")[0]
+    own = tuple(name for name in sys.modules if name == package or name.startswith(f"{package}."))
+    invoke.warm_up()
+    return Common(_filter(plan, network=False) if plan["tier"] >= 3 else b"", rules, own)
 
 
 def _filter(plan: dict[str, Any], *, network: bool) -> bytes:
@@ -130,7 +136,7 @@ def run(plan: dict[str, Any], prepared: Prepared, header: dict[str, Any], descri
     if prepared.ruleset >= 0:
         _allow_call(environment, network=network)
     _lock(plan, _filter(plan, network=True) if network else prepared.filter)
-    _forget_ourselves(plan, environment)
+    _forget_ourselves(plan, prepared.modules, environment)
     invoke.run(request, result=RESULT_FD, limits=header["limits"])
 
 
@@ -214,10 +220,9 @@ def tell_failure(error: BaseException) -> None:
         os.write(2, f"the sandbox could not be set up: {type(error).__name__}: {error}\n".encode())
 
 
-def _forget_ourselves(plan: dict[str, Any], environment: str) -> None:
+def _forget_ourselves(plan: dict[str, Any], modules: tuple[str, ...], environment: str) -> None:
     """Leave the tool a Python that knows nothing of this package."""
-    package = (__package__ or "").partition(".")[0]
-    for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
+    for name in modules:
         del sys.modules[name]
     sys.modules["__main__"] = types.ModuleType("__main__")
     sys.argv = ["tool"]

@@ -61,6 +61,19 @@ def run(request: Mapping[str, Any], *, result: int, limits: Mapping[str, int]) -
     _write_all(result, data)
 
 
+def warm_up() -> None:
+    """Run a small tool once in the zygote, so that no call pays for what every first one has to look up."""
+    request = {
+        "source": "def tool(a: int, b: str = '') -> int:\n    return a\n",
+        "function": "tool",
+        "arguments": {"a": 1},
+        "agent_state": None,
+        "agent_id": "",
+    }
+    encode.frame(_call(request), 1 << 20)
+    del sys.modules[MODULE], linecache.cache[FILE]
+
+
 def _outcome(request: Mapping[str, Any], limit: int) -> bytes:
     try:
         with_state = _call(request)
