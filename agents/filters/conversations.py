@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import OuterRef, Prefetch, QuerySet, Subquery
 from django.http import QueryDict
 
 from agents.models import Agent, Conversation, Run
@@ -15,7 +15,8 @@ ARCHIVE = ("unarchived", "archived", "all")
 
 def conversations_of(query: QueryDict) -> QuerySet[Conversation]:
     """The conversations that ``query`` asks for, without default and hidden ones."""
-    rows = Conversation.objects.filter(is_default=False).exclude(hidden=True).select_related("agent")
+    owners = Prefetch("agent", Agent.objects.only("id", "uuid"))
+    rows = Conversation.objects.filter(is_default=False).exclude(hidden=True).prefetch_related(owners)
     if agent := word(query, "agent_id"):
         rows = rows.filter(agent__in=keys(Agent, [agent])[:1])
     status = choice(query, "archive_status", ARCHIVE, "unarchived")

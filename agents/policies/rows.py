@@ -82,11 +82,16 @@ def message(wire: str) -> Message:
 def position(cursor: str, rows: QuerySet[Message], place: str) -> int:
     """The place in time of the message ``cursor`` among ``rows``; a 404 that names ``place`` when it is unknown."""
     uuid = ids.find("message", cursor)
-    for candidate in (uuid, superseded_by(uuid)) if uuid else ():
-        found = rows.filter(uuid=candidate).values_list("id", flat=True).first() if candidate else None
-        if found is not None:
-            return found
-    raise Problem(404, f"No message found with id '{cursor[:80]}' for {place}.")
+    found = _place(rows, uuid)
+    if uuid and found is None:
+        found = _place(rows, superseded_by(uuid))
+    if found is None:
+        raise Problem(404, f"No message found with id '{cursor[:80]}' for {place}.")
+    return found
+
+
+def _place(rows: QuerySet[Message], uuid: UUID | None) -> int | None:
+    return rows.filter(uuid=uuid).values_list("id", flat=True).first() if uuid else None
 
 
 def superseded_by(uuid: UUID) -> UUID | None:
