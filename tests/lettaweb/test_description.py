@@ -1,0 +1,37 @@
+"""The API's own description: valid, complete, each path once; a page that shows it."""
+
+from __future__ import annotations
+
+import pytest
+from drf_spectacular.validation import validate_schema
+
+from tests.rest import CLIENT, get
+
+pytestmark = pytest.mark.django_db
+
+
+def test_it_describes_every_path_once() -> None:
+    schema = get("openapi.json")
+    validate_schema(schema)
+    paths = schema["paths"]
+    assert {"/v1/agents/", "/v1/agents/{agent_id}", "/v1/tools/", "/v1/blocks/", "/v1/tags/"} <= {
+        path if path.count("/") > 2 else path.rstrip("/") + "/" for path in paths
+    }
+    assert not any(path.startswith(("/latest", "/api", "/admin")) for path in paths)
+    names = [method["operationId"] for methods in paths.values() for method in methods.values()]
+    assert len(names) == len(set(names))
+
+
+def test_it_names_the_bodies() -> None:
+    schema = get("openapi.json")
+    post = next(methods["post"] for path, methods in schema["paths"].items() if path.rstrip("/") == "/v1/agents")
+    assert "requestBody" in post
+    assert {"model", "tool_ids", "memory_blocks"} <= schema["components"]["schemas"]["CreateAgent"]["properties"].keys()
+
+
+def test_it_has_a_page() -> None:
+    page = CLIENT.get("/v1/docs")
+    assert page.status_code == 200
+    assert "swagger-ui" in page.content.decode()
+    script = CLIENT.get("/v1/docs/?script")
+    assert "/v1/openapi.json" in script.content.decode()
