@@ -11,6 +11,7 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
 from lettaweb import health
+from lettaweb.openapi import description
 
 handler400 = "lettaweb.errors.bad_request"
 handler403 = "lettaweb.errors.forbidden"
@@ -37,6 +38,7 @@ def _api(prefix: str) -> list[Any]:
 
 
 urlpatterns = [
+    *description("v1"),
     *_api("v1"),
     *_api("latest"),
     *_included("api/", "agents.api_urls", "tools.api_urls", "batches.api_urls"),

@@ -20,6 +20,8 @@ from tools.wire import tool_state
 class Tools(APIView):
     """/v1/tools/"""
 
+    takes = {"POST": serializers.ToolCreate, "PUT": serializers.ToolCreate}
+
     def get(self, request: Request) -> Response:
         rows = paging.shown(tools_of(request.query_params), paging.page_of(request.query_params))
         return Response([tool_state(tool) for tool in rows])
@@ -40,6 +42,8 @@ class ToolCount(APIView):
 
 class ToolDetail(APIView):
     """/v1/tools/{tool_id}"""
+
+    takes = {"PATCH": serializers.ToolUpdate}
 
     def get(self, request: Request, tool_id: str) -> Response:
         return Response(tool_state(policies.tool(tool_id)))
@@ -64,6 +68,8 @@ class BaseTools(APIView):
 class RunSource(APIView):
     """/v1/tools/run"""
 
+    takes = {"POST": serializers.ToolRun}
+
     def post(self, request: Request) -> Response:
         given = bodies.given(bodies.read(serializers.ToolRun, request))
         return Response(tool_return(actions.run_source(request.user, given)))
@@ -72,6 +78,8 @@ class RunSource(APIView):
 class GenerateSchema(APIView):
     """/v1/tools/generate-schema"""
 
+    takes = {"POST": serializers.SchemaRequest}
+
     def post(self, request: Request) -> Response:
         given = bodies.read(serializers.SchemaRequest, request)
         return Response(actions.schema_of({"source_code": given["code"]}))
@@ -79,6 +87,8 @@ class GenerateSchema(APIView):
 
 class SearchTools(APIView):
     """/v1/tools/search"""
+
+    takes = {"POST": serializers.ToolSearch}
 
     def post(self, request: Request) -> Response:
         given = bodies.given(bodies.read(serializers.ToolSearch, request))

@@ -41,6 +41,7 @@ class ExportAgent(APIView):
 class ImportAgents(APIView):
     """/v1/agents/import"""
 
+    takes = {"POST": FileForm}
     parser_classes = [MultiPartParser]
 
     def post(self, request: Request) -> Response:

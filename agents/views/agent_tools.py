@@ -44,6 +44,8 @@ class DetachTool(APIView):
 class ToolApproval(APIView):
     """/v1/agents/{agent_id}/tools/approval/{tool_name}: in the body or the query, the body first."""
 
+    takes = {"PATCH": ApprovalToggle}
+
     def patch(self, request: Request, agent_id: str, tool_name: str) -> Response:
         agent = rows.agent(agent_id)
         required = bodies.read(ApprovalToggle, request)["requires_approval"]
@@ -56,6 +58,8 @@ class ToolApproval(APIView):
 
 class RunAgentTool(APIView):
     """/v1/agents/{agent_id}/tools/{tool_name}/run"""
+
+    takes = {"POST": ToolArguments}
 
     def post(self, request: Request, agent_id: str, tool_name: str) -> Response:
         agent = rows.agent(agent_id)

@@ -37,6 +37,8 @@ def states_of(request: Request, agents: list[Agent]) -> Response:
 class Agents(APIView):
     """/v1/agents/"""
 
+    takes = {"POST": CreateAgent}
+
     def get(self, request: Request) -> Response:
         page = page_of(request.query_params, order_by=ORDER_BY)
         return states_of(request, shown(agents_of(request.query_params), page))
@@ -55,6 +57,8 @@ class AgentCount(APIView):
 
 class AgentDetail(APIView):
     """/v1/agents/{agent_id}"""
+
+    takes = {"PATCH": UpdateAgent}
 
     def get(self, request: Request, agent_id: str) -> Response:
         return state_of(request, rows.agent(agent_id))
@@ -86,6 +90,8 @@ class AgentRecompile(APIView):
 
 class AgentReset(APIView):
     """/v1/agents/{agent_id}/reset-messages"""
+
+    takes = {"PATCH": ResetMessages}
 
     def patch(self, request: Request, agent_id: str) -> Response:
         agent = rows.agent(agent_id)

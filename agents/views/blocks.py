@@ -21,6 +21,8 @@ from lettaweb.lib.paging import page_of, shown
 class Blocks(APIView):
     """/v1/blocks/"""
 
+    takes = {"POST": CreateBlock}
+
     def get(self, request: Request) -> Response:
         found = shown(blocks_of(request.query_params), page_of(request.query_params, order="asc"))
         return Response([block_state(block) for block in found])
@@ -39,6 +41,8 @@ class BlockCount(APIView):
 
 class BlockDetail(APIView):
     """/v1/blocks/{block_id}"""
+
+    takes = {"PATCH": BlockUpdate}
 
     def get(self, request: Request, block_id: str) -> Response:
         return Response(block_state(blocks.block(block_id)))
@@ -80,6 +84,8 @@ class CoreBlocks(APIView):
 
 class CoreBlock(APIView):
     """/v1/agents/{agent_id}/core-memory/blocks/{block_label}; a label may hold slashes."""
+
+    takes = {"PATCH": BlockUpdate}
 
     def get(self, request: Request, agent_id: str, block_label: str) -> Response:
         return Response(block_state(blocks.labelled(rows.named_agent(agent_id), block_label)))
