@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
+import threading
 from collections.abc import Awaitable, Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
@@ -30,6 +33,23 @@ async def stop() -> None:
     close_pools()
 
 
+def _drain_at_signal() -> None:
+    """Streams end when the process drains, and such a server waits for its streams before it says that it
+    stops: so the drain begins with the signal."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        earlier = signal.getsignal(number)
+
+        def on_signal(given: int, frame: Any, earlier: Any = earlier) -> None:
+            loop.call_soon_threadsafe(drain.begin)
+            if callable(earlier):
+                earlier(given, frame)
+
+        signal.signal(number, on_signal)
+
+
 async def application(
     receive: Callable[[], Awaitable[Mapping[str, Any]]], send: Callable[[Mapping[str, Any]], Awaitable[None]]
 ) -> None:
@@ -39,6 +59,7 @@ async def application(
         if message["type"] == "lifespan.startup":
             try:
                 await start()
+                _drain_at_signal()
             except Exception as error:
                 log.error("start_failed", exc_info=error)
                 await send({"type": "lifespan.startup.failed", "message": str(error)})

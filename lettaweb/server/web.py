@@ -30,6 +30,7 @@ log = structlog.get_logger(__name__)
 HIGH = 256 * 1024  # bytes that may wait for one reader
 STALLED = 30.0  # seconds without a byte taken before a reader above HIGH is cut
 GOODBYE = 1.0  # seconds that streams get to say their last word
+RESTART = 1012  # the close code that asks a websocket's client to come back
 _LOOK = 0.05
 
 
@@ -95,6 +96,9 @@ class WebServer(Server):
             reactor.stop()
 
     async def _close_all(self) -> None:
+        for protocol in list(self.connections):
+            if isinstance(protocol, WebSocketProtocol) and protocol.state == protocol.STATE_OPEN:
+                protocol.sendCloseFrame(code=RESTART, reasonUtf8=b"The server restarts; please come back.")
         if working := self._working():
             await asyncio.wait(working, timeout=GOODBYE)
         for application in self._working():

@@ -15,6 +15,7 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
+import websockets.exceptions
 import websockets.sync.client
 
 from tests.servers import ROOT, base, clean_environment, free_port
@@ -40,6 +41,8 @@ async def application(scope, receive, send):
     if scope["type"] == "websocket":
         await receive()
         await send({"type": "websocket.accept"})
+        while scope["path"] == "/quiet":
+            await receive()
         while True:
             await send({"type": "websocket.send", "text": "x" * 65536})
             sent += 65536
@@ -184,6 +187,16 @@ def test_it_ends_in_order_under_open_streams(running: Running, number: signal.Si
     assert running.process.wait(timeout=20) == 0
     assert [b"come back" in rest(connection) for connection in slow] == [True] * 5
     assert not any(b"come back" in rest(connection) for connection in deaf)
+
+
+def test_it_asks_websockets_to_come_back(running: Running) -> None:
+    with websockets.sync.client.connect(f"ws://127.0.0.1:{running.port}/quiet", proxy=None) as client:
+        os.kill(running.process.pid, signal.SIGTERM)
+        with pytest.raises(websockets.exceptions.ConnectionClosed) as caught:
+            client.recv(timeout=10)
+    assert caught.value.rcvd is not None
+    assert caught.value.rcvd.code == 1012
+    assert running.process.wait(timeout=20) == 0
 
 
 def rest(connection: socket.socket) -> bytes:
