@@ -11,7 +11,7 @@ from typing import Any
 from django.utils import timezone
 
 from agents.events import Fence
-from agents.events.wake import announce, announce_here
+from agents.events.wake import announce, announce_here, tell_course
 from agents.loop.course import Course, lock
 from agents.models import Conversation, Driver, Run, RunStatus, ToolCall
 from agents.models.run import ACTIVE
@@ -115,7 +115,8 @@ def run_row(conversation: Conversation, wanted: Wanted, now: datetime) -> Run:
 
 
 def tell_run(run: Run) -> None:
-    """Tell executors of a run without an owner, when the transaction commits."""
+    """Tell readers of the agent of a new run, and executors of one without an owner, when the transaction commits."""
+    tell_course(run.agent_id)
     if run.owner_id is None:
         announce("runs", run.pk)
         announce_here("runs", run.pk)

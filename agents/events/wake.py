@@ -23,11 +23,12 @@ from agents.events.hub import hub
 CHANNEL = "lettaweb"
 POLL = 0.02  # seconds
 POLL_SLOWLY = 1.0
+ONLY_LISTENERS = ("approvals", "courses")  # kinds that concern neither executors nor readers of a run
 log = structlog.get_logger(__name__)
 
 
 def announce(kind: str, number: int) -> None:
-    """Say in the current transaction that ``kind`` ("events", "runs", "approvals") of row ``number`` changed."""
+    """Say in the current transaction that ``kind`` (see :meth:`Waker.heard`) of row ``number`` changed."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, f"{kind}:{number}"])
@@ -44,6 +45,12 @@ def tell_approvals(conversation_id: int) -> None:
     announce_here("approvals", conversation_id)
 
 
+def tell_course(agent_id: int) -> None:
+    """In the current transaction a run of the agent began or ended."""
+    announce("courses", agent_id)
+    announce_here("courses", agent_id)
+
+
 class Waker:
     """Hears wake-ups and passes them to the hub and to ``on_runs`` on the event loop."""
 
@@ -52,7 +59,7 @@ class Waker:
         self._poll: asyncio.Task[None] | None = None
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
-        self._listeners: dict[str, set[asyncio.Event]] = {}
+        self._listeners: dict[asyncio.Event, tuple[str, int]] = {}
         self._hurry = asyncio.Event()
         self.on_runs: Callable[[int], None] = lambda number: None
         self.on_cancelled: Callable[[int], None] = lambda number: None
@@ -71,15 +78,20 @@ class Waker:
         self._loop = None
 
     def heard(self, kind: str, number: int) -> None:
-        """Pass a wake-up on; may be called from any thread."""
+        """Pass a wake-up on; may be called from any thread.
+
+        Kinds: events and runs (number: a run), cancelled (a run), approvals (a conversation), courses (an
+        agent); number 0 means any of them.
+        """
         loop = self._loop
         if loop is not None and not loop.is_closed():
             loop.call_soon_threadsafe(self._tell, kind, number)
 
     def _tell(self, kind: str, number: int) -> None:
-        for changed in self._listeners.get(kind, ()):
-            changed.set()
-        if kind == "approvals":
+        for changed, (wanted, row) in self._listeners.items():
+            if wanted == kind and (number == row or not number or not row):
+                changed.set()
+        if kind in ONLY_LISTENERS:
             return
         hub.wake(number)
         if kind == "runs":
@@ -88,25 +100,21 @@ class Waker:
             self.on_cancelled(number)
 
     @contextmanager
-    def listening(self, kind: str) -> Iterator[asyncio.Event]:
-        """An event that is set, on the running loop, whenever ``kind`` may have changed anywhere."""
+    def listening(self, kind: str, row: int = 0) -> Iterator[asyncio.Event]:
+        """An event that is set, on the running loop, whenever ``kind`` of ``row`` (0: any) may have changed."""
         changed = asyncio.Event()
         if self._loop is None or self._loop.is_closed():
             self._loop = asyncio.get_running_loop()
-        self._listeners.setdefault(kind, set()).add(changed)
+        self._listeners[changed] = (kind, row)
         self.need()
         try:
             yield changed
         finally:
-            self._listeners[kind].discard(changed)
-
-    @property
-    def _heard_slowly(self) -> list[asyncio.Event]:
-        return [changed for listeners in self._listeners.values() for changed in listeners]
+            del self._listeners[changed]
 
     def need(self) -> None:
         """Somebody on the running loop follows what may be written elsewhere."""
-        if self._thread is not None:
+        if self._thread is not None or connection.vendor != "sqlite":
             return
         loop = asyncio.get_running_loop()
         if self._poll is None or self._poll.done() or self._poll.get_loop() is not loop:
@@ -119,7 +127,7 @@ class Waker:
         watched = sqlite3.connect(f"file:{settings.DATABASES['default']['NAME']}?mode=ro", uri=True, timeout=1)
         try:
             seen: Any = None
-            while hub.foreign() or self._heard_slowly:
+            while hub.foreign() or self._listeners:
                 version = watched.execute("PRAGMA data_version").fetchone()
                 if version != seen:
                     seen = version
@@ -153,13 +161,13 @@ class Waker:
     def _all_look_here(self) -> None:
         for run_id in hub.foreign():
             hub.wake(run_id)
-        for changed in self._heard_slowly:
+        for changed in self._listeners:
             changed.set()
 
     def _all_look_again(self) -> None:
         for run_id in list(hub.tails):
             self.heard("events", run_id)
-        for kind in list(self._listeners):
+        for kind in ONLY_LISTENERS:
             self.heard(kind, 0)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents import outbox
-from agents.events.wake import tell_approvals
+from agents.events.wake import tell_approvals, tell_course
 from agents.loop.course import Course
 from agents.loop.returns import open_calls, return_results, store_inputs
 from agents.models import (
@@ -66,6 +66,7 @@ def end(course: Course, reason: str, error: Mapping[str, Any] | None = None) -> 
         course.say(["error", dict(error)])
     course.say(["usage", usage_of(run)])
     course.touch()
+    tell_course(run.agent_id)
     _note_on_agent(course, reason)
     outbox.run_ended(run)
 
