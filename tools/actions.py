@@ -219,3 +219,32 @@ def _ensured(builtin: registry.Builtin, tool: Tool | None) -> Tool:
     if any(getattr(tool, name) != value for name, value in fields.items()):
         _store(tool, fields)
     return tool
+
+
+TREATMENT = (
+    "risk",
+    "expires_after",
+    "expire_action",
+    "on_interrupt",
+    "default_requires_approval",
+    "secret_fields",
+    "network_hosts",
+)
+
+
+def treat_tool(actor: policies.Actor, tool: Tool, given: Mapping[str, Any]) -> Tool:
+    """Change how people want a tool treated: risk, expiry, approval of new agents, what is secret or reachable.
+
+    ``given`` holds checked values of :data:`TREATMENT`; None for ``expires_after`` means never. What waits
+    already keeps its risk and its time. Raises a :class:`Problem` 403 without the right, 404 when it is gone.
+    """
+    policies.must_write(actor)
+    with transaction.atomic():
+        found = Tool.objects.select_for_update().filter(pk=tool.pk).first()
+        if found is None:
+            raise Problem(404, f"Tool with ID {tool.wire_id} not found")
+        fields = {name: given[name] for name in TREATMENT if name in given}
+        for name, value in fields.items():
+            setattr(found, name, value)
+        found.save(update_fields=[*fields, "updated_at"])
+    return found

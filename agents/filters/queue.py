@@ -1,0 +1,273 @@
+"""The operators' queue: which calls a view shows, in which order, page by page, and how many there are.
+
+Waiting calls come in the order in which they should be decided: those that expire soon (soonest first), then
+high, medium and low risk, each oldest first. Every part is one seek in an index, so a page costs the same
+with ten calls and with ten thousand. History is newest first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from django.db.models import Count, Q, QuerySet
+from django.utils import timezone
+
+from agents.actions.desk import warn_before
+from agents.models import Agent, CallState, Driver, ToolCall
+from agents.models.toolcall import WAITING, Outcome
+from lettaweb.lib import ids
+from tools.models import Risk
+
+VIEWS = {
+    "waiting": "Waiting",
+    "mine": "Mine",
+    "expiring": "Expiring soon",
+    "unknown": "Outcome unknown",
+    "history": "History",
+}
+RISKS = (Risk.HIGH, Risk.MEDIUM, Risk.LOW)
+PAGE = 50
+LOOK_SECONDS = 90  # a hold as long as a page is open; what is kept for longer is somebody's own
+BESIDE = ("agent", "tool", "step__run", "message", "held_by", "decided_by")
+HEAVY = (
+    "agent__system", "agent__llm_config", "agent__tool_rules", "agent__extra", "agent__metadata", "agent__model_settings",
+    "tool__source_code", "message__parts", "message__search_text", "step__error_data", "step__run__options",
+    "result_text", "result_content", "stdout", "stderr",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a queue page is asked for: a view and its filters, as they stand in the URL."""
+
+    view: str = "waiting"
+    risk: str = ""
+    tool: str = ""
+    agent: str = ""
+    source: str = ""
+    outcome: str = ""
+    after: str = ""
+
+    @property
+    def query(self) -> str:
+        """The filters as a query string without the cursor, "" for the plain queue."""
+        return urlencode({name: value for name, value in self.named if value})
+
+    @property
+    def named(self) -> list[tuple[str, str]]:
+        view = "" if self.view == "waiting" else self.view
+        rest = ("risk", "tool", "agent", "source", "outcome")
+        return [("view", view), *[(name, getattr(self, name)) for name in rest]]
+
+    @property
+    def history(self) -> bool:
+        return self.view == "history"
+
+    def but(self, **changes: str) -> str:
+        """The query string of this wish with other values; from the first page."""
+        return replace(self, after="", **changes).query  # type: ignore[arg-type]
+
+
+def wish_of(query: Mapping[str, Any]) -> Wish:
+    """Read a query string; what it does not know is ignored."""
+    view, risk = str(query.get("view", "")), str(query.get("risk", ""))
+    texts = {name: str(query.get(name, ""))[:300] for name in ("tool", "agent", "after", "outcome")}
+    return Wish(
+        view=view if view in VIEWS else "waiting",
+        risk=risk if risk in RISKS else "",
+        source="batch" if query.get("source") == "batch" else "",
+        **texts,
+    )
+
+
+def calls(wish: Wish, user: Any, now: datetime | None = None) -> QuerySet[ToolCall]:
+    """The calls of a view with its filters, in no order."""
+    now = now or timezone.now()
+    rows = _filtered(ToolCall.objects.all(), wish)
+    if wish.history:
+        return rows.filter(decided_at__isnull=False).exclude(state__in=WAITING)
+    rows = rows.filter(state__in=[CallState.UNKNOWN] if wish.view == "unknown" else WAITING)
+    if wish.view == "mine":
+        return rows.filter(held_by=user, held_until__gt=_kept(now))
+    if wish.view == "expiring":
+        return rows.filter(expires_at__lte=now + warn_before())
+    return rows
+
+
+def _kept(now: datetime) -> datetime:
+    return now + timedelta(seconds=LOOK_SECONDS)
+
+
+def kept(call: ToolCall) -> bool:
+    """Whether somebody keeps the call for longer than a look."""
+    return call.held_until is not None and call.held_until > _kept(timezone.now())
+
+
+def _filtered(rows: QuerySet[ToolCall], wish: Wish) -> QuerySet[ToolCall]:
+    if wish.risk:
+        rows = rows.filter(risk=wish.risk)
+    if wish.tool:
+        rows = rows.filter(name=wish.tool)
+    if wish.agent:
+        uuid = ids.find("agent", wish.agent)
+        rows = rows.filter(agent__in=Agent.objects.filter(uuid=uuid).values("pk")) if uuid else rows.none()
+    if wish.source:
+        rows = rows.filter(step__run__driver=Driver.BATCH)
+    if wish.history and wish.outcome in Outcome.values:
+        rows = rows.filter(outcome=wish.outcome)
+    return rows
+
+
+def with_neighbours(rows: QuerySet[ToolCall]) -> QuerySet[ToolCall]:
+    """What a row of the queue shows of a call, in one query."""
+    return rows.select_related(*BESIDE).defer(*HEAVY)
+
+
+# --- pages -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in the order a page begins: beyond (``value``, ``pk``) of part ``part``, seen from ``horizon``."""
+
+    horizon: datetime
+    part: str = ""
+    value: datetime | None = None
+    pk: int = 0
+
+    def encode(self) -> str:
+        value = f"{self.value.timestamp():.6f}" if self.value else ""
+        return f"{self.horizon.timestamp():.6f}~{self.part}~{value}~{self.pk}"
+
+
+def place_of(text: str, now: datetime) -> Place:
+    """The place that a cursor names; the beginning for anything else."""
+    try:
+        horizon, part, value, pk = text.split("~")
+        moment = _moment(value) if value else None
+        return Place(_moment(horizon), part, moment, int(pk))
+    except (ValueError, OverflowError, OSError):
+        return Place(now + warn_before())
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromtimestamp(float(text), UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Rows in order, and the cursor of the page after them ("" when there is none)."""
+
+    rows: list[ToolCall]
+    more: str = ""
+
+
+def page_of(wish: Wish, user: Any, *, size: int = PAGE) -> Page:
+    """The page of a queue that ``wish`` asks for."""
+    now = timezone.now()
+    place = place_of(wish.after, now)
+    rows = with_neighbours(calls(wish, user, now))
+    found = _history(rows, place, size + 1) if wish.history else _waiting(rows, place, size + 1)
+    if len(found) <= size:
+        return Page(found)
+    return Page(found[:size], after(found[size - 1], wish, place.horizon).encode())
+
+
+def after(call: ToolCall, wish: Wish, horizon: datetime) -> Place:
+    """The place right behind ``call``."""
+    if wish.history:
+        return Place(horizon, "history", call.decided_at, call.pk)
+    if call.expires_at is not None and call.expires_at <= horizon:
+        return Place(horizon, "due", call.expires_at, call.pk)
+    return Place(horizon, call.risk, None, call.pk)
+
+
+def next_after(call: ToolCall, wish: Wish, user: Any) -> ToolCall | None:
+    """What is to be decided after ``call``: the one behind it in the queue, else the first."""
+    horizon = timezone.now() + warn_before()
+    rows = with_neighbours(calls(wish, user)).exclude(pk=call.pk)
+    found = _waiting(rows, after(call, wish, horizon), 1) or _waiting(rows, Place(horizon), 1)
+    return found[0] if found else None
+
+
+def _waiting(rows: QuerySet[ToolCall], place: Place, count: int) -> list[ToolCall]:
+    found: list[ToolCall] = []
+    for part in _parts(rows, place):
+        found += list(part[: count - len(found)])
+        if len(found) >= count:
+            break
+    return found
+
+
+def _parts(rows: QuerySet[ToolCall], place: Place) -> Iterator[QuerySet[ToolCall]]:
+    """The parts of the queue from ``place`` on, each in its order."""
+    begun = place.part not in ("due", *RISKS)
+    if begun or place.part == "due":
+        yield _due(rows, place)
+        begun = True
+    later = rows.filter(Q(expires_at__isnull=True) | Q(expires_at__gt=place.horizon))
+    for risk in RISKS:
+        if begun or place.part == risk:
+            beyond = place.pk if place.part == risk else 0
+            yield later.filter(risk=risk, pk__gt=beyond).order_by("pk")
+            begun = True
+
+
+def _due(rows: QuerySet[ToolCall], place: Place) -> QuerySet[ToolCall]:
+    due = rows.filter(expires_at__lte=place.horizon).order_by("expires_at", "pk")
+    if place.value is None:
+        return due
+    beyond = Q(expires_at__gt=place.value) | Q(pk__gt=place.pk)
+    return due.filter(beyond, expires_at__gte=place.value)
+
+
+def _history(rows: QuerySet[ToolCall], place: Place, count: int) -> list[ToolCall]:
+    rows = rows.order_by("-decided_at", "-pk")
+    if place.value is not None:
+        beyond = Q(decided_at__lt=place.value) | Q(pk__lt=place.pk)
+        rows = rows.filter(beyond, decided_at__lte=place.value)
+    return list(rows[:count])
+
+
+# --- counts ------------------------------------------------------------------------------------------
+
+
+def counts(user: Any, now: datetime | None = None) -> dict[str, int]:
+    """How many calls the views hold, History left out."""
+    now = now or timezone.now()
+    found = ToolCall.objects.filter(state__in=WAITING).aggregate(
+        waiting=Count("pk"),
+        mine=Count("pk", filter=Q(held_by=user, held_until__gt=_kept(now))),
+        expiring=Count("pk", filter=Q(expires_at__lte=now + warn_before())),
+        unknown=Count("pk", filter=Q(state=CallState.UNKNOWN)),
+    )
+    return {name: int(value) for name, value in found.items()}
+
+
+def choices(wish: Wish) -> dict[str, list[tuple[str, str]]]:
+    """The tools and agents that wait, for the filters: (value, label) in order of their labels."""
+    rows = ToolCall.objects.filter(state__in=WAITING).order_by()
+    tools = rows.values_list("name", flat=True).distinct()[:200]
+    agents = Agent.objects.filter(pk__in=rows.values("agent").distinct()).only("uuid", "name")[:200]
+    named = [(agent.wire_id, agent.name) for agent in agents]
+    return {"tools": sorted((name, name) for name in tools), "agents": sorted(named, key=lambda pair: pair[1])}
+
+
+# --- what has changed --------------------------------------------------------------------------------
+
+SETTLING_SECONDS = 3
+
+
+def newest(now: datetime) -> int:
+    """The youngest call that every reader knows of; younger ones may still be on their way to a commit."""
+    rows = ToolCall.objects.filter(created_at__lt=now - timedelta(seconds=SETTLING_SECONDS)).order_by("-pk")
+    return rows.values_list("pk", flat=True).first() or 0
+
+
+def arrived(rows: QuerySet[ToolCall], beyond: int, since: datetime) -> QuerySet[ToolCall]:
+    """Those of ``rows`` that began to wait after a list was made."""
+    return rows.filter(Q(pk__gt=beyond) | Q(state=CallState.UNKNOWN, asked_at__gte=since))

@@ -1,0 +1,1 @@
+"""Forms of pages: what people typed, read into what actions take."""
