@@ -131,4 +131,5 @@ def _forget_after_fork() -> None:
     _lock, _runner, _config = threading.Lock(), None, None
 
 
-os.register_at_fork(after_in_child=_forget_after_fork)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_after_fork)

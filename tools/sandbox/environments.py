@@ -6,7 +6,6 @@ Only wheels are installed, so nothing of a package runs outside the sandbox.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import importlib.util
 import os
@@ -82,6 +81,8 @@ def _key(requirements: list[str]) -> str:
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """One builder of a folder at a time, over all processes."""
+    import fcntl  # Windows, where no tool runs, has none
+
     with open(folder.with_name(f".{folder.name}.lock"), "w", encoding="ascii") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

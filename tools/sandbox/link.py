@@ -103,17 +103,17 @@ class Link:
                 self._launch(flight)
 
     def _launch(self, flight: Flight) -> None:
+        """Send one call off; what goes wrong here (no descriptors left, arguments that are no JSON) is its caller's."""
+        channels: list[int] = []
         try:
             flight.open()
-        except (OSError, TypeError, ValueError) as error:
+            if flight.call.network:
+                self.proxies[flight.id], channel = proxy.open_proxy(flight.call.network, self.config)
+                channels.append(channel)
+        except Exception as error:
             flight.close()
             resolve(flight.future, error)
             return
-        self.flying[flight.id] = flight
-        extra = []
-        if flight.call.network:
-            self.proxies[flight.id], channel = proxy.open_proxy(flight.call.network, self.config)
-            extra = [channel]
         header = {
             "do": "run",
             "id": flight.id,
@@ -122,8 +122,9 @@ class Link:
             "network": bool(flight.call.network),
             "environment": flight.environment,
         }
-        self._say(header, [*flight.files, *extra])
-        message.close_all(extra)
+        self.flying[flight.id] = flight
+        self._say(header, [*flight.files, *channels])
+        message.close_all(channels)
 
     def _say(self, content: dict[str, Any], descriptors: list[int] | None = None) -> None:
         """Send to the zygote; one that takes nothing is shut down, its thread then does the rest. The lock is held."""
@@ -143,9 +144,9 @@ class Link:
             try:
                 self._live_once()
                 failed = 0
-            except (StartFailed, OSError) as error:
+            except Exception as error:  # whatever it is, those who wait must hear of it
                 failed += 1
-                self.failure = str(error)
+                self.failure = str(error) or type(error).__name__
             if not self.settled.is_set() or failed >= MOST_FAILED_STARTS:
                 break
             delay = FIRST_DELAY if time.monotonic() - born > HEALTHY_AFTER else min(2 * delay, LONGEST_DELAY)

@@ -40,7 +40,7 @@ class Prepared:
 
 def prepare(plan: dict[str, Any], common: Common, ruleset: int) -> Prepared:
     """Do what does not depend on the call: namespaces, own /tmp and /proc, own user namespace (tier 3)."""
-    linux.prctl(linux.PR_SET_PDEATHSIG, 9)
+    linux.die_with_parent(0 if plan["tier"] >= 3 else plan["zygote"])
     processes = plan["limits"]["threads"]
     if plan["tier"] >= 3:
         linux.unshare(linux.CLONE_NEWNS | linux.CLONE_NEWIPC)
@@ -188,6 +188,8 @@ def _set_limits(limits: dict[str, int], prepared: Prepared) -> None:
         resource.RLIMIT_NPROC: prepared.processes,
     }
     for kind, value in wanted.items():
+        hard = resource.getrlimit(kind)[1]
+        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(kind, (value, value))
 
 

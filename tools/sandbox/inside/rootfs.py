@@ -112,6 +112,7 @@ def mount_own(plan: dict[str, Any]) -> None:
         os.makedirs(path)
         linux.mount(f"/proc/self/fd/{source}", path, "", linux.MS_BIND | linux.MS_REC)
         os.close(source)
+    os.chdir("/tmp")
     linux.mount("proc", "/proc", "proc", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
 
 

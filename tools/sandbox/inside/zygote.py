@@ -45,6 +45,7 @@ class Zygote:
         self.watched: dict[int, Child] = {}
         self.poll = select.poll()
         self.poll.register(control, select.POLLIN)
+        self.plan["zygote"] = os.getpid()
         self.common = child.common(plan)
         self.own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY) if plan["tier"] >= 3 else -1
 
