@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -28,6 +28,9 @@ PENDING = (
     "Please approve or deny the pending request before continuing."
 )
 NO_RETRY = {"x-should-retry": "false"}
+
+on_batch_run: list[Callable[[], None]] = []
+"""Who drives batch runs hears of a new one here, inside the transaction that makes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,9 @@ def run_row(conversation: Conversation, wanted: Wanted, now: datetime) -> Run:
 def tell_run(run: Run) -> None:
     """Tell readers of the agent of a new run, and executors of one without an owner, when the transaction commits."""
     tell_course(run.agent_id)
+    if run.driver == Driver.BATCH:
+        for hear in on_batch_run:
+            hear()
     if run.owner_id is None:
         announce("runs", run.pk)
         announce_here("runs", run.pk)

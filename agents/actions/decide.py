@@ -159,7 +159,8 @@ def continuing(first: ToolCall, request: MessageRequest | None, sender: Sender) 
 
 def _kept(asked: Run) -> dict[str, Any]:
     """Options of the request that asked which hold for what follows, unless the decision brings its own."""
-    names = ("client_tools", "override_model", "override_system", "stream_tokens", "assistant_message_tool_name")
+    names = ("client_tools", "override_model", "override_system", "stream_tokens", "assistant_message_tool_name",
+             "batch_item")  # fmt: skip
     return {name: asked.options[name] for name in names if name in asked.options}
 
 

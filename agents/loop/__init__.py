@@ -12,6 +12,7 @@ from agents.events import Fence
 from agents.loop.absorb import absorb, absorb_failure
 from agents.loop.compact import apply_summary
 from agents.loop.course import Course, Lost, resume
+from agents.loop.interrupted import unclaim, wake_cold
 from agents.loop.orders import (
     Act,
     Advanced,
@@ -20,6 +21,7 @@ from agents.loop.orders import (
     AskFailed,
     CallToRun,
     Done,
+    Held,
     Order,
     Outcome,
     Ran,
@@ -29,7 +31,7 @@ from agents.loop.orders import (
 )
 from agents.loop.prepare import prepare
 from agents.loop.returns import open_calls
-from agents.loop.settle import settle, store_result
+from agents.loop.settle import settle, store_result, will_act
 
 __all__ = [
     "Act",
@@ -40,6 +42,7 @@ __all__ = [
     "CallToRun",
     "Course",
     "Done",
+    "Held",
     "Lost",
     "Order",
     "Outcome",
@@ -49,18 +52,22 @@ __all__ = [
     "Summarized",
     "advance",
     "store",
+    "unclaim",
+    "wake_cold",
 ]
 
 
-def advance(fence: Fence, outcome: Outcome = None, *, last: int | None = None) -> Advanced:
+def advance(
+    fence: Fence, outcome: Outcome = None, *, last: int | None = None, hold: frozenset[str] = frozenset()
+) -> Advanced:
     """Apply ``outcome`` and say what comes next, in one transaction. Raises :class:`Lost`.
 
-    ``last``: where the log stands, if the caller knows it.
+    ``last``: where the log stands, if the caller knows it. ``hold``: verbs ("act", "ask") that wait for a later look.
     """
     with transaction.atomic():
         course = resume(fence, last=last)
         apply(course, outcome)
-        order = next_order(course)
+        order = next_order(course, hold)
         return Advanced(order, course.log())
 
 
@@ -82,10 +89,13 @@ def apply(course: Course, outcome: Outcome) -> None:
             apply_summary(course, outcome)
 
 
-def next_order(course: Course) -> Order:
+def next_order(course: Course, hold: frozenset[str] = frozenset()) -> Order:
     """The next verb, from the rows alone."""
     while not course.ended:
         calls = open_calls(course.conversation.pk)
+        verb = "ask" if not calls else "act" if will_act(calls) else ""
+        if verb in hold:
+            return Held(verb)
         order = settle(course, calls) if calls else prepare(course)
         if order is not None:
             return order

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from agents.loop.course import EVERYONE, NOT_TOKENS, ONLY_TOKENS, Course, add_message
@@ -152,8 +153,13 @@ def _store(course: Course, step: Step, answer: Answered, parts: Sequence[Mapping
         uid=step.message_uuid,
         model=step.model,
         superseded=step.superseded,
-        created_at=step.asked_at or course.now,
+        created_at=_said_at(course, step),
     )
+
+
+def _said_at(course: Course, step: Step) -> datetime:
+    """When the answer counts as said; in a batch, when it was read: its messages never go back in time."""
+    return course.now if "batch_item" in course.options else step.asked_at or course.now
 
 
 def _reason_so_far(response: ModelResponse, parts: Sequence[Mapping[str, Any]]) -> str:

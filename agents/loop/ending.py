@@ -13,6 +13,7 @@ from agents.models import (
     Agent,
     CallState,
     Conversation,
+    Driver,
     Message,
     MessageContext,
     MessageRole,
@@ -67,8 +68,17 @@ def end(course: Course, reason: str, error: Mapping[str, Any] | None = None) -> 
     course.say(["usage", usage_of(run)])
     course.touch()
     tell_course(run.agent_id)
+    if run.driver == Driver.BATCH and run.status in (RunStatus.FAILED, RunStatus.CANCELLED):
+        _drop_unanswered(run)
     _note_on_agent(course, reason)
     outbox.run_ended(run)
+
+
+def _drop_unanswered(run: Run) -> None:
+    """What a batch said to an agent and got no answer to: the agent's context is as it was before."""
+    mine = Message.objects.filter(run=run)
+    answered = mine.exclude(context=MessageContext.ATTACHED).order_by("-id").values_list("id", flat=True).first()
+    mine.filter(context=MessageContext.ATTACHED, id__gt=answered or 0).update(context=MessageContext.OUT)
 
 
 def _note_on_agent(course: Course, reason: str) -> None:

@@ -73,7 +73,14 @@ class Done:
     status: str
 
 
-Order = Ask | Summarize | Act | Done
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The driver wants to stop before this verb: "act" or "ask"."""
+
+    verb: str
+
+
+Order = Ask | Summarize | Act | Done | Held
 
 
 @dataclass(frozen=True, slots=True)

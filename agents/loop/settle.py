@@ -39,12 +39,22 @@ def settle(course: Course, calls: Sequence[ToolCall]) -> Act | None:
     if any(call.state in WAITING for call in calls):
         ask_people(course, calls)
         return None
+    claimed = [call for call in calls if call.state == CallState.STARTED]
+    if claimed:
+        # Claimed by this very owner, who looks again: the commit counted, its answer was lost, nothing ran yet.
+        return Act(_to_run_all(course, claimed))
     ready = [call for call in calls if call.state == CallState.READY]
     if ready:
         return _go(course, ready)
     if all(call.state == CallState.DONE for call in calls):
         _after_results(course, calls)
     return None
+
+
+def will_act(calls: Sequence[ToolCall]) -> bool:
+    """Whether calls of this set would run now: none of them waits for people, and some have not run yet."""
+    undone = [call for call in calls if call.state != CallState.DONE]
+    return bool(undone) and not any(call.state in WAITING for call in undone)
 
 
 def ask_people(course: Course, calls: Sequence[ToolCall]) -> None:
@@ -113,6 +123,10 @@ def _claim(course: Course, calls: Sequence[ToolCall]) -> tuple[CallToRun, ...]:
     for call in calls:
         call.state, call.started_at, call.started_epoch = CallState.STARTED, course.now, course.run.epoch
         call.save(update_fields=["state", "started_at", "started_epoch", "updated_at"])
+    return _to_run_all(course, calls)
+
+
+def _to_run_all(course: Course, calls: Sequence[ToolCall]) -> tuple[CallToRun, ...]:
     secrets = secrets_of(course.agent)
     return tuple(_to_run(course, call, secrets) for call in calls)
 

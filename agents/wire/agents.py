@@ -79,7 +79,7 @@ def belongings(pks: Iterable[int]) -> Belongings:
         found.tools[link.agent_id].append(link.tool)
     for attached in AgentBlock.objects.filter(agent__in=keys).select_related("block").order_by("id"):
         found.blocks[attached.agent_id].append(attached.block)
-    in_context = Message.objects.filter(agent__in=keys, conversation__is_default=True, context__gt=MessageContext.OUT)
+    in_context = Message.objects.filter(agent__in=keys, conversation__is_default=True, context=MessageContext.IN)
     for pk, uuid in in_context.order_by("id").values_list("agent_id", "uuid"):
         found.message_ids[pk].append(f"message-{uuid}")
     found.pending = _pending(keys)
