@@ -26,7 +26,7 @@ SPELLINGS = [
 LOOK_EVERYWHERE = r"""
 import ctypes, os, re
 def tool():
-    pattern = re.compile(rb"SERVER[-]MARK[-][0-9a-f]{16}|postgres[:]//")
+    pattern = re.compile(rb"SERVER[-]MARK[-][0-9a-f]{16}")
     found, seen = [], 0
     tops = ("/", "/etc", "/dev", "/proc", "/proc/self", "/tmp", "/usr/share", "/usr/local", "/run", "/var", "/home")
     places = [place for top in tops for place in os.walk(top)]
