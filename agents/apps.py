@@ -17,12 +17,14 @@ class AgentsConfig(AppConfig):
     def ready(self) -> None:
         from agents.actions.tools import follow_rename, forget_tool
         from agents.memory.register import register
+        from agents.policies import known
         from tools.registry import on_deleted, on_renamed
 
         register()
         on_deleted(forget_tool)
         on_renamed(follow_rename)
         post_migrate.connect(_ensure_rows, dispatch_uid="agents.ensure_rows")
+        known.watch()
 
 
 def _ensure_rows(*, sender: AppConfig, using: str, **_kwargs: Any) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "lettaweb.settings")
 
-from django.core.asgi import get_asgi_application
+import django
 
-pages = get_asgi_application()
+django.setup(set_prefix=False)
 
 import structlog  # noqa: E402
 from channels.routing import URLRouter  # noqa: E402
@@ -22,6 +22,7 @@ from agents.policies.guard import own_origin, visit_of_scope  # noqa: E402
 from agents.views.replies import send_problem  # noqa: E402
 from lettaweb import checks, lifespan  # noqa: E402
 from lettaweb.errors import problem_of  # noqa: E402
+from lettaweb.pages import PagesHandler  # noqa: E402
 from lettaweb.sockets import guarded, refuse  # noqa: E402
 
 Scope = Mapping[str, Any]
@@ -31,6 +32,7 @@ App = Callable[[Any, Receive, Send], Awaitable[None]]
 
 log = structlog.get_logger(__name__)
 checks.refuse_unsafe_start()
+pages: App = PagesHandler()
 
 
 def _sockets() -> App:

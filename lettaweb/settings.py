@@ -33,6 +33,7 @@ LETTAWEB_HTTPS: bool = env.bool("LETTAWEB_HTTPS", default=False)
 LETTAWEB_MAX_BODY_MB: int = env.int("LETTAWEB_MAX_BODY_MB", default=64)
 LETTAWEB_MAX_BODY = LETTAWEB_MAX_BODY_MB * 1024 * 1024
 LETTAWEB_DRAIN_SECONDS: float = env.float("LETTAWEB_DRAIN_SECONDS", default=10)
+LETTAWEB_THREADS: int = env.int("LETTAWEB_THREADS", default=20)  # that answer requests other than streams
 LETTAWEB_THROTTLE: int = env.int("LETTAWEB_THROTTLE", default=0)  # requests a minute and caller; 0: no limit
 LETTAWEB_VERSION = "0.16.7"  # of the wire: what the SDKs expect of a server
 
@@ -44,6 +45,7 @@ ALLOWED_HOSTS: list[str] = env.list(
 # --- runs, events, sandbox, providers: read by the apps -------------------------------------------
 
 LETTAWEB_LEASE_SECONDS: float = env.float("LETTAWEB_LEASE_SECONDS", default=15)
+LETTAWEB_RUN_SECONDS: float = env.float("LETTAWEB_RUN_SECONDS", default=14_400)  # then a run ends as failed
 LETTAWEB_MAX_RUNS: int = env.int("LETTAWEB_MAX_RUNS", default=200)
 LETTAWEB_TOOL_SLOTS: int = env.int("LETTAWEB_TOOL_SLOTS", default=max(4, 2 * (os.cpu_count() or 2)))
 LETTAWEB_EVENTS_KEEP_DAYS: int = env.int("LETTAWEB_EVENTS_KEEP_DAYS", default=30)
@@ -157,8 +159,8 @@ LETTAWEB_DB_THREADS: int = env.int("LETTAWEB_DB_THREADS", default=4)  # of the e
 
 def _database() -> dict[str, Any]:
     database: dict[str, Any] = env.db_url("DATABASE_URL", default=f"sqlite:///{LETTAWEB_DATA_DIR / 'lettaweb.sqlite3'}")
-    # 0: every request's thread closes its connection; the executor's threads keep theirs (lettaweb.lib.db).
-    database.update(CONN_MAX_AGE=0, CONN_HEALTH_CHECKS=True, ATOMIC_REQUESTS=False)
+    # A few threads answer requests and keep their connections; with a pool they borrow them.
+    database.update(CONN_MAX_AGE=None, CONN_HEALTH_CHECKS=True, ATOMIC_REQUESTS=False)
     if database["ENGINE"] == "django.db.backends.sqlite3":
         database["ENGINE"] = "lettaweb.lib.sqlite"
         database["OPTIONS"] = {**SQLITE_OPTIONS, **database.get("OPTIONS", {})}
@@ -166,6 +168,7 @@ def _database() -> dict[str, Any]:
         database["TEST"] = {"NAME": str(Path(database["NAME"]).with_name("test.sqlite3"))}
     elif LETTAWEB_DB_POOL and not LETTAWEB_FORKS:
         pool = {"min_size": 1, "max_size": LETTAWEB_DB_POOL, "timeout": 10, "max_idle": 60}
+        database["CONN_MAX_AGE"] = 0
         database["OPTIONS"] = {"pool": pool, **database.get("OPTIONS", {})}
     return database
 

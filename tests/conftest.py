@@ -11,6 +11,7 @@ import pytest
 import redis
 from django.db import connection
 
+from agents.policies import known
 from lettaweb.lib.db import close_pools
 from tests import databases
 from tests.scripted.server import ScriptedProvider
@@ -45,7 +46,8 @@ def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> No
 
 @pytest.fixture(autouse=True)
 def _pools_end() -> Iterator[None]:
-    """Threads of one test must not hold connections to the database that the next one rebuilds."""
+    """Nothing of one test lives on in the next: threads with connections, callers that are remembered."""
+    known.forget()
     yield
     close_pools()
 

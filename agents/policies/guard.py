@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.http.request import split_domain_port, validate_host
+from django.utils import timezone
 
 from agents.policies import throttle, tokens
 from agents.policies.groups import SYSTEM_USER
+from agents.policies.known import known
 from lettaweb.lib.db import in_db_read
 from lettaweb.lib.environment import is_loopback
 from lettaweb.lib.problems import Problem
@@ -40,11 +43,13 @@ class Visit:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who came in. ``via`` is open or token; ``token`` is the stored token's key, "" in open mode."""
+    """Who came in. ``via`` is open or token; ``token`` is the stored token's key, "" in open mode; ``until``
+    is its end, None when it has none."""
 
     user: User
     via: str
     token: str = ""
+    until: datetime | None = None
 
 
 async def guard(scope: Mapping[str, Any], body: bytes = b"") -> Caller:
@@ -90,7 +95,7 @@ def own_origin(visit: Visit) -> bool:
 def identify(visit: Visit) -> Caller:
     """The user behind the token (token mode) or the system user (open mode). Reads the database."""
     if settings.LETTAWEB_AUTH == "open":
-        caller = Caller(User.objects.get(username=SYSTEM_USER), "open")
+        caller = known("", _system)
     else:
         caller = identify_token(visit)
     throttle.count(caller.token or caller.user.username)
@@ -100,10 +105,23 @@ def identify(visit: Visit) -> Caller:
 def identify_token(visit: Visit) -> Caller:
     """The user of the token that was sent, in every mode; a :class:`Problem` 401 without a good one."""
     given = tokens.sent(visit.authorization, visit.bare_password)
-    found = tokens.find(given) if given else None
+    if not given:
+        raise unauthorized()
+    caller = known(given, lambda: _of_token(given))
+    if caller.until is not None and caller.until <= timezone.now():
+        raise unauthorized()
+    return caller
+
+
+def _system() -> Caller:
+    return Caller(User.objects.get(username=SYSTEM_USER), "open")
+
+
+def _of_token(given: str) -> Caller:
+    found = tokens.find(given)
     if found is None:
         raise unauthorized()
-    return Caller(found.user, "token", found.token_key)
+    return Caller(found.user, "token", found.token_key, found.expiry)
 
 
 def unauthorized() -> Problem:

@@ -200,3 +200,41 @@ async def test_it_caps_bodies_of_raw_routes(settings: Any) -> None:
     with pytest.raises(Problem) as caught:
         await guard({"type": "http", "headers": [(b"host", b"localhost")]}, b"x" * 11)
     assert caught.value.status == 413
+
+
+def test_it_remembers_a_caller_for_a_moment(token: str, django_assert_num_queries: Any) -> None:
+    visit = Visit(host="localhost", authorization=f"Bearer {token}")
+    first = admit(visit)
+    with django_assert_num_queries(0):
+        again = admit(visit)
+        assert can(again.user, DECIDE)
+    assert (again.user, again.token) == (first.user, first.token)
+    assert again.user is not first.user
+
+
+def test_it_forgets_at_once_what_was_taken_away(token: str) -> None:
+    visit = Visit(host="localhost", authorization=f"Bearer {token}")
+    user = admit(visit).user
+    user.groups.clear()
+    assert not can(admit(visit).user, DECIDE)
+    user.groups.add(Group.objects.get(name="operator"))
+    assert can(admit(visit).user, DECIDE)
+    user.is_active = False
+    user.save()
+    with pytest.raises(Problem):
+        admit(visit)
+    user.is_active = True
+    user.save()
+    admit(visit)
+    AuthToken.objects.filter(user=user).delete()
+    with pytest.raises(Problem):
+        admit(visit)
+
+
+def test_it_lets_no_remembered_token_outlive_its_end(token: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    visit = Visit(host="localhost", authorization=f"Bearer {tokens.make(User.objects.get(username='ann'), days=1)}")
+    admit(visit)
+    later = timezone.now() + timedelta(days=2)
+    monkeypatch.setattr("agents.policies.guard.timezone.now", lambda: later)
+    with pytest.raises(Problem):
+        admit(visit)
