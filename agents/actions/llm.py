@@ -139,9 +139,6 @@ def _settled(config: Config, given: Given, *, sent: Given) -> Model:
 def _unknown(sent: Given, settings: Given) -> Config:
     """What the client's model_settings hold beyond what llm_config says."""
     said = {**sent, **settings}
-    known = {"max_output_tokens", "temperature", "parallel_tool_calls", "response_format", "strict"}
+    known = {"provider_type", "max_output_tokens", "temperature", "parallel_tool_calls", "response_format", "strict"}
     known |= {"thinking", "reasoning", "verbosity", "effort", "tool_call_parser"}
-    kept = {name: value for name, value in said.items() if name not in known}
-    if "reasoning" in said:
-        kept["reasoning"] = said["reasoning"]
-    return kept
+    return {name: value for name, value in said.items() if name not in known}

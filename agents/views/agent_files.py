@@ -47,6 +47,7 @@ class ImportAgents(APIView):
     def post(self, request: Request) -> Response:
         form = dict(request.data.items()) if isinstance(request.data, dict) else {}
         upload = form.pop("file", None)
+        form.setdefault("override_embedding_handle", request.headers.get("x-override-embedding-model", ""))
         options = bodies.check(FileForm, {name: value for name, value in form.items() if value != ""})
         file = bodies.check(AgentFile, _content(upload))
         made = import_agents(request.user, file, options)

@@ -41,6 +41,9 @@ DEFAULTS: Mapping[str, Any] = {
     "tool_call_parser": None,
 }
 REASONING_BUDGET = 1024
+OPENAI = "openai"
+SETTINGS_TYPES = ("anthropic", OPENAI)
+"""Kinds of model_settings that clients know and that our providers have; others are shown as the second."""
 
 
 def llm_config_state(stored: Mapping[str, Any]) -> Json:
@@ -54,7 +57,7 @@ def llm_config_state(stored: Mapping[str, Any]) -> Json:
 def model_settings_state(stored: Mapping[str, Any], sent: Mapping[str, Any]) -> Json:
     """The model_settings that say what ``stored`` (llm_config) says; ``sent`` adds keys that nobody knows."""
     config = llm_config_state(stored)
-    provider = str(sent.get("provider_type") or config["provider_name"] or config["model_endpoint_type"])
+    provider = config["provider_name"] if config["provider_name"] in SETTINGS_TYPES else OPENAI
     settings = {
         **sent,
         "max_output_tokens": config["max_tokens"] or 4096,
@@ -66,9 +69,7 @@ def model_settings_state(stored: Mapping[str, Any], sent: Mapping[str, Any]) -> 
     }
     if provider == "anthropic":
         return {**settings, "thinking": _thinking(config), "verbosity": config["verbosity"], "effort": config["effort"]}
-    if "reasoning" in sent or provider == "openai":
-        settings["reasoning"] = {"reasoning_effort": config["reasoning_effort"] or "minimal"}
-    return settings
+    return {**settings, "reasoning": {"reasoning_effort": config["reasoning_effort"] or "minimal"}}
 
 
 def config_of_settings(settings: Mapping[str, Any]) -> Json:

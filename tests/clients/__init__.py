@@ -1,0 +1,1 @@
+"""Programs that run with a client SDK's own interpreter against a running server."""
