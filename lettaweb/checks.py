@@ -38,6 +38,14 @@ def check_hosts(**_kwargs: Any) -> Checks:
     return [Warning("Any Host header is accepted.", hint=hint, id="lettaweb.W001")]
 
 
+@register(Tags.security)
+def check_cookies(**_kwargs: Any) -> Checks:
+    if settings.LETTAWEB_HTTPS or not settings.LETTAWEB_SECURE_COOKIES:
+        return []
+    hint = "Put a proxy that speaks HTTPS in front and set LETTAWEB_HTTPS=1, or set LETTAWEB_SECURE_COOKIES=0."
+    return [Warning("Cookies travel over HTTPS only: over HTTP nobody can log in.", hint=hint, id="lettaweb.W002")]
+
+
 def check_server(**_kwargs: Any) -> Checks:
     """The daphne command line: it has no drain and never starts the executor."""
     if Path(sys.argv[0]).name != "daphne":

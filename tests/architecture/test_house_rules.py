@@ -148,3 +148,10 @@ def test_it_calls_classes_by_what_they_are() -> None:
         if isinstance(node, ast.ClassDef) and VAGUE.search(node.name)
     ]
     assert vague == []
+
+
+def test_it_explains_every_setting() -> None:
+    read = re.findall(r"env\.\w+\(\s*\"(\w+)\"", (ROOT / "lettaweb" / "settings.py").read_text(encoding="utf-8"))
+    explained = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(read) > 30
+    assert [setting for setting in read if f"`{setting}`" not in explained] == []
