@@ -22,7 +22,7 @@ from agents.policies.guard import own_origin, visit_of_scope  # noqa: E402
 from agents.views.replies import send_problem  # noqa: E402
 from lettaweb import checks, lifespan  # noqa: E402
 from lettaweb.errors import problem_of  # noqa: E402
-from lettaweb.pages import PagesHandler  # noqa: E402
+from lettaweb.pages import PagesApplication  # noqa: E402
 from lettaweb.sockets import guarded, refuse  # noqa: E402
 
 Scope = Mapping[str, Any]
@@ -32,7 +32,7 @@ App = Callable[[Any, Receive, Send], Awaitable[None]]
 
 log = structlog.get_logger(__name__)
 checks.refuse_unsafe_start()
-pages: App = PagesHandler()
+pages: App = PagesApplication()
 
 
 def _sockets() -> App:

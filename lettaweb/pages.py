@@ -22,7 +22,7 @@ from django.http.response import HttpResponseBase
 from django.urls import set_script_prefix
 
 
-class PagesHandler(ASGIHandler):
+class PagesApplication(ASGIHandler):
     """An ASGI application for HTTP requests whose answers end."""
 
     def __init__(self) -> None:
