@@ -21,7 +21,9 @@ from tools import results
 REASON = "The run was cancelled."
 
 
-def cancel_conversation(conversation: Conversation, actor: Any, *, reason: str = REASON, via: str = "api") -> Run | None:
+def cancel_conversation(
+    conversation: Conversation, actor: Any, *, reason: str = REASON, via: str = "api"
+) -> Run | None:
     """Cancel what runs or waits in a conversation; the run that was cancelled, None when there was nothing."""
     with transaction.atomic():
         locked(conversation)
@@ -43,17 +45,22 @@ def cancel_agent(agent: Agent, actor: Any) -> list[Run]:
 def _cancel_active(run: Run) -> Run:
     run = Run.objects.select_related("conversation", "agent").get(pk=run.pk)
     course = course_of(run)
-    run.epoch += 1
-    run.save(update_fields=["epoch", "updated_at"])
-    _keep_what_was_said(course)
-    close_calls(course, results.denial_text(REASON), outcome=Outcome.CANCELLED)
-    run.stop_reason = "cancelled"
-    fail_open_step(course, StepStatus.CANCELLED)
-    end(course, "cancelled")
+    cancel_course(course)
     course.log()
     announce("runs", run.pk)
     announce_here("cancelled", run.pk)
     return run
+
+
+def cancel_course(course: Course) -> None:
+    """End the course's run as cancelled, inside the transaction that locked it; whoever drives it finds out."""
+    course.run.epoch += 1
+    course.touch()
+    _keep_what_was_said(course)
+    close_calls(course, results.denial_text(REASON), outcome=Outcome.CANCELLED)
+    course.run.stop_reason = "cancelled"
+    fail_open_step(course, StepStatus.CANCELLED)
+    end(course, "cancelled")
 
 
 def _keep_what_was_said(course: Course) -> None:
@@ -65,14 +72,17 @@ def _keep_what_was_said(course: Course) -> None:
     if text.strip():
         parts = [{"type": "text", "text": text}]
         add_message(
-            course, MessageRole.ASSISTANT, parts, step=step, uid=step.message_uuid, model=step.model, mark="cancelled"
-        )
+            course, MessageRole.ASSISTANT, parts, step=step, uid=step.message_uuid, model=step.model, mark="cancelled",
+            superseded=step.superseded,
+        )  # fmt: skip
 
 
 def _deny_waiting(conversation: Conversation, actor: Any, *, reason: str, via: str) -> Run:
     calls = waiting_calls(conversation)
     run = Run.objects.select_related("conversation", "agent").get(pk=calls[0].step.run_id)
-    asked = Run.objects.filter(conversation=conversation).order_by("-pk").select_related("conversation", "agent").first()
+    asked = (
+        Run.objects.filter(conversation=conversation).order_by("-pk").select_related("conversation", "agent").first()
+    )
     run = asked or run
     for call in calls:
         Decision.objects.create(

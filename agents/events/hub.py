@@ -31,12 +31,15 @@ class Tail:
 
     def add(self, batch: Batch) -> None:
         if self.batches and self.batches[-1].last + 1 != batch.first:
-            self.batches.clear()
-            self.size = 0
+            self.forget()
         self.batches.append(batch)
         self.size += len(batch.events)
         while self.size > KEEP and len(self.batches) > 1:
             self.size -= len(self.batches.popleft().events)
+
+    def forget(self) -> None:
+        self.batches.clear()
+        self.size = 0
 
     def beyond(self, cursor: int) -> list[Batch] | None:
         """The batches beyond ``cursor``; None when they are not (all) here."""
@@ -58,6 +61,13 @@ class Hub:
             return
         tail.add(batch)
         self.wake(run_id)
+
+    def doubt(self, run_id: int) -> None:
+        """More may have committed than was published: readers look into the log."""
+        tail = self.tails.get(run_id)
+        if tail is not None:
+            tail.forget()
+            self.wake(run_id)
 
     def wake(self, run_id: int) -> None:
         """The readers of ``run_id`` look again."""

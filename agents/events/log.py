@@ -24,6 +24,8 @@ class Fence:
     epoch: int
 
 
+GAP = 1_000_000
+
 _INSERT = """
 INSERT INTO agents_eventsegment (run_id, first_seq, last_seq, epoch, head, data, created_at)
 SELECT %s, %s, %s, %s, %s, %s, %s FROM agents_run WHERE id = %s AND epoch = %s AND status = 'running' {lock}
@@ -43,7 +45,15 @@ def insert_deltas(fence: Fence, batch: Batch) -> bool:
         written = bool(cursor.rowcount == 1)
     if written:
         announce("events", fence.run_id)
-    return written
+    return written or _is_stored(fence, batch)
+
+
+def _is_stored(fence: Fence, batch: Batch) -> bool:
+    """Whether this very batch is in the log: its commit counted, and the database went away before it said so."""
+    rows = EventSegment.objects.filter(run_id=fence.run_id, first_seq=batch.first, last_seq=batch.last)
+    return rows.filter(
+        epoch=fence.epoch, run__epoch=fence.epoch, run__status="running", data=encode(batch.events)
+    ).exists()
 
 
 def last_seq(run_id: int) -> int:
@@ -63,6 +73,17 @@ def append_facts(fence: Fence, events: Sequence[Event], *, after: int | None = N
     return batch
 
 
+def append_gap(fence: Fence, event: Event) -> Batch:
+    """Write one event that takes up GAP numbers, the last of which is its own.
+
+    Numbers that readers may have seen before the log lost them are never used again.
+    """
+    last = last_seq(fence.run_id) + GAP
+    batch = Batch(last, [event])
+    _store(fence, batch, first=last - GAP + 1)
+    return batch
+
+
 def close_step(fence: Fence, written: Batch | None, rest: Batch) -> Batch:
     """Merge the committed deltas of a step (``written``) and ``rest`` into one segment.
 
@@ -76,10 +97,10 @@ def close_step(fence: Fence, written: Batch | None, rest: Batch) -> Batch:
     return rest
 
 
-def _store(fence: Fence, batch: Batch) -> None:
+def _store(fence: Fence, batch: Batch, *, first: int | None = None) -> None:
     EventSegment.objects.create(
         run_id=fence.run_id,
-        first_seq=batch.first,
+        first_seq=batch.first if first is None else first,
         last_seq=batch.last,
         epoch=fence.epoch,
         head=batch.head.encode() if batch.head else "",
@@ -92,7 +113,13 @@ def _store(fence: Fence, batch: Batch) -> None:
 def page(run_id: int, after: int, *, segments: int = 50) -> list[Batch]:
     """The next segments beyond ``after``, oldest first; empty when there are none (yet)."""
     rows = EventSegment.objects.filter(run_id=run_id, last_seq__gt=after).order_by("first_seq")[:segments]
-    return [Batch(row.first_seq, json.loads(row.data), StepHead.decode(row.head)).after(after) for row in rows]
+    return [_batch(row).after(after) for row in rows]
+
+
+def _batch(row: EventSegment) -> Batch:
+    """A row's events; the row of a gap has more numbers than events, which are its last ones."""
+    events = json.loads(row.data)
+    return Batch(row.last_seq - len(events) + 1, events, StepHead.decode(row.head))
 
 
 def drop(run_ids: Sequence[int]) -> int:

@@ -1,40 +1,52 @@
 """Commits what all runs of this process have said: one transaction for all, at once when idle.
 
 The writer lives on the event loop; the transaction runs on the database threads. A run whose row is not
-written any more (its epoch changed) is reported through its ``Stream.lost``.
+written any more (its epoch changed) is reported through its ``Stream.lost``. While the database is away what
+was said waits here, and its speakers wait when it becomes much.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import structlog
-from django.db import DatabaseError, transaction
+from django.db import transaction
 
 from agents.events.hub import hub
 from agents.events.kinds import Batch, Event, StepHead
 from agents.events.log import Fence, insert_deltas
 from lettaweb.lib.db import in_db
+from lettaweb.lib.faults import reach
+from lettaweb.lib.transient import passes
 
 TICK = 0.02  # seconds between two commits
 TICK_BUSY = 0.05  # the same with more than BUSY streams
 BUSY = 100
+LONGEST_PAUSE = 1.0  # seconds between two tries while the database is away
+MOST_QUEUED = 2000  # events of one stream; beyond it the model has to wait
 log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True, eq=False)
 class Stream:
-    """The deltas of one open answer: what is queued, what has committed, and where the log stands."""
+    """The deltas of one open answer: what is queued, what has committed, and where the log stands.
+
+    ``flying`` is on its way into the log, or was when the database went away: then it goes again as it was.
+    ``lost``: nothing more of it will be written, because of ``error`` or because the run is not ours any more.
+    """
 
     fence: Fence
     head: StepHead
     last: int
     queued: list[Event] = field(default_factory=list)
     committed: list[Event] = field(default_factory=list)
-    flying: asyncio.Future[None] | None = None
+    flying: Batch | None = None
+    moved: asyncio.Event = field(default_factory=asyncio.Event)
     lost: asyncio.Event = field(default_factory=asyncio.Event)
+    error: Exception | None = None
 
     @property
     def written(self) -> Batch | None:
@@ -42,6 +54,22 @@ class Stream:
         if not self.committed:
             return None
         return Batch(self.last - len(self.committed) + 1, self.committed, self.head)
+
+    def take_off(self) -> Batch | None:
+        """The batch that is to be written next."""
+        if self.flying is None and self.queued:
+            self.flying, self.queued = Batch(self.last + 1, self.queued, self.head), []
+        return self.flying
+
+    def land(self, batch: Batch) -> None:
+        self.last, self.flying = batch.last, None
+        self.committed.extend(batch.events)
+        self.moved.set()
+
+    def lose(self, error: Exception | None = None) -> None:
+        self.flying, self.error = None, error
+        self.lost.set()
+        self.moved.set()
 
 
 class DeltaWriter:
@@ -51,66 +79,83 @@ class DeltaWriter:
         self._waiting: dict[Stream, None] = {}
         self._task: asyncio.Task[None] | None = None
         self._last_commit = 0.0
+        self._failures = 0
         self.open_streams = 0
 
     def add(self, stream: Stream, event: Event) -> None:
         stream.queued.append(event)
+        self._wait(stream)
+
+    async def room(self, stream: Stream) -> None:
+        """Return when more may be added to ``stream``."""
+        while len(stream.queued) > MOST_QUEUED and not stream.lost.is_set():
+            stream.moved.clear()
+            await stream.moved.wait()
+
+    async def take(self, stream: Stream) -> list[Event]:
+        """What is queued of ``stream`` and will not be written any more by the writer."""
+        while stream.flying is not None:
+            stream.moved.clear()
+            await stream.moved.wait()
+        self._waiting.pop(stream, None)
+        queued, stream.queued = stream.queued, []
+        return queued
+
+    def _wait(self, stream: Stream) -> None:
         self._waiting[stream] = None
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._work())
 
-    async def take(self, stream: Stream) -> list[Event]:
-        """What is queued of ``stream`` and will not be written any more by the writer."""
-        self._waiting.pop(stream, None)
-        while stream.flying is not None:
-            await asyncio.shield(stream.flying)
-        queued, stream.queued = stream.queued, []
-        self._waiting.pop(stream, None)
-        return queued
-
     async def _work(self) -> None:
         while self._waiting:
-            tick = TICK_BUSY if self.open_streams > BUSY else TICK
-            wait = self._last_commit + tick - time.monotonic()
+            wait = self._last_commit + self._pause() - time.monotonic()
             if wait > 0:
                 await asyncio.sleep(wait)
             self._last_commit = time.monotonic()
-            await self._commit()
+            streams, self._waiting = list(self._waiting), {}
+            await self._commit([(one, batch) for one in streams if (batch := one.take_off()) is not None])
 
-    async def _commit(self) -> None:
-        streams, self._waiting = list(self._waiting), {}
-        done = asyncio.get_running_loop().create_future()
-        batches: list[tuple[Stream, Batch]] = []
-        for stream in streams:
-            if stream.queued:
-                batches.append((stream, Batch(stream.last + 1, stream.queued, stream.head)))
-                stream.queued, stream.flying = [], done
+    def _pause(self) -> float:
+        tick = TICK_BUSY if self.open_streams > BUSY else TICK
+        return min(tick * 2.0**self._failures, LONGEST_PAUSE)
+
+    async def _commit(self, batches: Sequence[tuple[Stream, Batch]]) -> None:
         try:
             written = await in_db(_write, [(stream.fence, batch) for stream, batch in batches])
-            for (stream, batch), ok in zip(batches, written, strict=True):
-                self._committed(stream, batch, ok)
-        except DatabaseError as error:
-            log.warning("deltas_not_stored", error=str(error)[:200], runs=len(batches))
-            for stream, batch in batches:
-                stream.queued = [*batch.events, *stream.queued]
-                self._waiting[stream] = None
-        finally:
-            for stream, _ in batches:
-                stream.flying = None
-            done.set_result(None)
-
-    def _committed(self, stream: Stream, batch: Batch, ok: bool) -> None:
-        if not ok:
-            stream.lost.set()
+        except Exception as error:
+            await self._failed(batches, error)
             return
-        stream.last = batch.last
-        stream.committed.extend(batch.events)
-        hub.publish(stream.fence.run_id, batch)
+        self._failures = 0
+        for (stream, batch), ok in zip(batches, written, strict=True):
+            if ok:
+                stream.land(batch)
+                hub.publish(stream.fence.run_id, batch)
+            else:
+                stream.lose()
+            if stream.queued and ok:
+                self._wait(stream)
+
+    async def _failed(self, batches: Sequence[tuple[Stream, Batch]], error: Exception) -> None:
+        """The database is away: try again. A mistake: find out whose, so that nobody else has to suffer."""
+        if passes(error):
+            self._failures = min(self._failures + 1, 10)
+            log.warning("deltas_not_stored", error=str(error)[:200], runs=len(batches))
+            self._waiting.update(dict.fromkeys(stream for stream, _ in batches))
+        elif len(batches) == 1:
+            batches[0][0].lose(error)
+        else:
+            for one in batches:
+                await self._commit([one])
 
 
 def _write(batches: list[tuple[Fence, Batch]]) -> list[bool]:
     with transaction.atomic():
-        return [insert_deltas(fence, batch) for fence, batch in batches]
+        written = []
+        for fence, batch in batches:
+            written.append(insert_deltas(fence, batch))
+            reach("flush")
+    reach("flushed")
+    return written
 
 
 writer = DeltaWriter()

@@ -4,11 +4,12 @@ A run's lease is its process's beat. Whatever this process does for a run carrie
 took the run; when the epoch has moved on, the work stops by itself.
 """
 
-from agents.executor.lease import process_id
 from agents.executor.pool import Pool, pool
+from agents.executor.process import process_id
+from agents.executor.watch import watch
 
-start = pool.start
-drain = pool.drain
-stop = pool.stop
+start = watch.start
+drain = watch.drain
+stop = watch.stop
 
 __all__ = ["Pool", "drain", "pool", "process_id", "start", "stop"]

@@ -3,71 +3,122 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import AsyncIterator
+import contextlib
+from collections.abc import Sequence
+from functools import partial
+
+import structlog
 
 from agents import loop, providers
 from agents.context import summary_text
-from agents.events import Event, Fence, StepHead, hub, writer
-from agents.events.writer import Stream
-from agents.executor.deltas import Numbering
-from agents.executor.repeat import Differs, Repeat
-from agents.loop import (
-    Act,
-    Answered,
-    Ask,
-    AskFailed,
-    CallToRun,
-    Done,
-    Lost,
-    Outcome,
-    Ran,
-    Streamed,
-    Summarize,
-    Summarized,
-)
-from agents.loop.supersede import supersede
-from agents.providers.base import Delta, ModelResponse, ProviderError
+from agents.events import Fence, hub
+from agents.executor.ask import ask
+from agents.executor.storing import Wish, stored
+from agents.loop import Act, Advanced, Ask, CallToRun, Done, Held, Outcome, Ran, Summarize, Summarized
+from agents.providers.base import ProviderError
 from lettaweb.lib.db import in_db
+from lettaweb.lib.faults import reach
+from lettaweb.lib.transient import ERRORS
 from tools import runner
 
+ANY_VERB = frozenset({"act", "ask"})
+UNDO_SECONDS = 5.0
+log = structlog.get_logger(__name__)
 
-async def drive(fence: Fence) -> None:
-    """Run ``fence``'s run to its end. Raises :class:`Lost` when somebody else took or ended it."""
+
+async def drive(fence: Fence, wish: Wish) -> bool:
+    """Run ``fence``'s run to its end, or to where ``wish`` lets it leave; whether it ended.
+
+    Raises :class:`loop.Lost` when somebody else took or ended it.
+    """
     outcome: Outcome = None
     last = 0 if fence.epoch == 1 else None
     while True:
-        advanced = await in_db(loop.advance, fence, outcome, last=last)
-        if advanced.batch is not None:
-            last = advanced.batch.last
-            hub.publish(fence.run_id, advanced.batch)
+        advanced, last = await _advance(fence, outcome, wish, last=last)
         match advanced.order:
             case Ask():
-                outcome = await ask(fence, advanced.order)
+                reach("ask")
+                outcome = await ask(fence, advanced.order, wish)
             case Act():
-                outcome = await act(fence, advanced.order)
+                reach("act")
+                outcome = await act(fence, advanced.order, wish)
             case Summarize():
                 outcome = await summarize(advanced.order)
-            case Done() | None:
-                return
+            case Done():
+                return True
+            case Held() | None:
+                return False
+
+
+async def _advance(fence: Fence, outcome: Outcome, wish: Wish, *, last: int | None) -> tuple[Advanced, int | None]:
+    """The loop's answer to ``outcome``, and where the log stands then (None: not known)."""
+    hold = ANY_VERB if wish.leave else frozenset()
+    known = [last]
+
+    def work() -> Advanced:
+        # A second try cannot know whether the first one counted: it asks the log where it stands.
+        last, known[0] = known[0], None
+        advanced = loop.advance(fence, outcome, last=last, hold=hold)
+        reach("advanced")
+        known[0] = advanced.batch.last if advanced.batch else last
+        return advanced
+
+    storing = asyncio.create_task(stored(fence, work, wish))
+    try:
+        advanced = await asyncio.shield(storing)
+    except asyncio.CancelledError:
+        await _undo(fence, storing)
+        raise
+    _publish(fence, advanced)
+    return advanced, known[0]
+
+
+def _publish(fence: Fence, advanced: Advanced) -> None:
+    if advanced.batch is not None:
+        hub.publish(fence.run_id, advanced.batch)
+
+
+async def _undo(fence: Fence, storing: asyncio.Task[Advanced]) -> None:
+    """We have to go while a transaction is under way: its end is awaited, and claimed calls are given back."""
+    try:
+        advanced = await asyncio.wait_for(storing, UNDO_SECONDS)
+        _publish(fence, advanced)
+        if isinstance(advanced.order, Act):
+            await in_db(loop.unclaim, fence, [call.pk for call in advanced.order.calls])
+    except (*ERRORS, loop.Lost, TimeoutError) as error:
+        log.info("run_left_while_storing", run=fence.run_id, error=str(error)[:200])
 
 
 # --- act -------------------------------------------------------------------------------------------
 
 
-async def act(fence: Fence, order: Act) -> Ran:
+async def act(fence: Fence, order: Act, wish: Wish) -> Ran:
     """Run the claimed calls beside each other; each result is stored as it comes, the last by the loop."""
     tasks = [asyncio.create_task(_run_call(call)) for call in order.calls]
     try:
         for count, done in enumerate(asyncio.as_completed(tasks), start=1):
             ran = await done
+            reach("acted")
             if count == len(tasks):
                 return ran
-            await in_db(loop.store, fence, ran)
+            await stored(fence, partial(loop.store, fence, ran), wish)
+    except asyncio.CancelledError:
+        await _keep_results(fence, tasks)
+        raise
     finally:
         for task in tasks:
             task.cancel()
+        # Nobody may take the run over while a tool of ours still works.
+        await asyncio.gather(*tasks, return_exceptions=True)
     raise AssertionError("an act without calls")
+
+
+async def _keep_results(fence: Fence, tasks: Sequence[asyncio.Task[Ran]]) -> None:
+    """We have to go: what has ended is stored if the database lets us, so that nobody needs to wonder about it."""
+    ended = [task.result() for task in tasks if task.done() and not task.cancelled() and task.exception() is None]
+    with contextlib.suppress(*ERRORS, loop.Lost):
+        for ran in ended:
+            await in_db(loop.store, fence, ran)
 
 
 async def _run_call(call: CallToRun) -> Ran:
@@ -82,98 +133,8 @@ async def _run_call(call: CallToRun) -> Ran:
     return Ran(call.pk, await runner.run(call.code, wanted), call.block_versions)
 
 
-# --- ask -------------------------------------------------------------------------------------------
-
-
-async def ask(fence: Fence, order: Ask) -> Answered | AskFailed:
-    if not order.stream and not order.shown:
-        return await _ask_whole(order)
-    return await _ask_streamed(fence, order)
-
-
-async def _ask_whole(order: Ask) -> Answered | AskFailed:
-    numbering, begun = Numbering(order), time.monotonic_ns()
-    try:
-        response = await providers.get(order.provider).complete(order.request)
-    except ProviderError as error:
-        return AskFailed(order.step_id, error)
-    return Answered(order.step_id, numbering.settled(response), first_token_ns=time.monotonic_ns() - begun)
-
-
-class _Answer:
-    """One streamed answer on its way into the log."""
-
-    def __init__(self, fence: Fence, order: Ask) -> None:
-        self.fence, self.order = fence, order
-        self.numbering = Numbering(order)
-        self.stream = Stream(fence, order.head, order.last_seq)
-        self.repeat = Repeat(order.shown)
-        self.message = None if not order.shown else order.message
-        self.superseded = False
-        self.begun = time.monotonic_ns()
-        self.first_token_ns: int | None = None
-
-    async def take(self, delta: Delta) -> None:
-        if self.stream.lost.is_set():
-            raise Lost
-        if self.first_token_ns is None:
-            self.first_token_ns = time.monotonic_ns() - self.begun
-        event = self.numbering.event(delta)
-        if event is None:
-            return
-        try:
-            events = self.repeat.feed(event)
-        except Differs:
-            await self.start_over()
-            return
-        for new in events:
-            writer.add(self.stream, new)
-
-    async def start_over(self) -> None:
-        """Readers saw another answer: this one goes out from its start under an id of its own."""
-        batch, head = await in_db(supersede, self.fence, self.order.step_id)
-        hub.publish(self.fence.run_id, batch)
-        self.stream = Stream(self.fence, head, batch.last)
-        said, self.repeat = self.repeat.events, Repeat(())
-        for event in said:
-            writer.add(self.stream, event)
-
-    async def streamed(self) -> Streamed:
-        rest: list[Event] = await writer.take(self.stream)
-        head: StepHead = self.stream.head
-        return Streamed(self.stream.written, rest, head, self.stream.last)
-
-
-async def _ask_streamed(fence: Fence, order: Ask) -> Answered | AskFailed:
-    answer = _Answer(fence, order)
-    writer.open_streams += 1
-    try:
-        response = await _read(answer, providers.get(order.provider).stream(order.request))
-        if not answer.repeat.covered:
-            await answer.start_over()
-        return Answered(
-            order.step_id,
-            answer.numbering.settled(response),
-            await answer.streamed(),
-            frozenset(answer.numbering.kinds),
-            frozenset(answer.numbering.streamed_calls),
-            answer.first_token_ns,
-        )
-    except ProviderError as error:
-        return AskFailed(order.step_id, error, await answer.streamed())
-    finally:
-        writer.open_streams -= 1
-
-
-async def _read(answer: _Answer, items: AsyncIterator[Delta | ModelResponse]) -> ModelResponse:
-    async for item in items:
-        if isinstance(item, ModelResponse):
-            return item
-        await answer.take(item)
-    raise ProviderError("invalid_response", "The model's answer ended without an end", started=True)
-
-
 async def summarize(order: Summarize) -> Summarized:
+    """Ask for a summary of what has to leave the context."""
     try:
         response = await providers.get(order.provider).complete(order.request)
     except ProviderError as error:

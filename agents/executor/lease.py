@@ -1,142 +1,144 @@
-"""Who lives: the row of this process, its beat, and the claims and takeovers of runs.
+"""Whose runs are whose: what changed around this process, and the takeover by compare-and-set.
 
-Times are the database's. A process whose beat is older than the lease is dead; one of this machine whose
-pid is gone is dead at once.
+A run belongs to the process whose id it carries while that process lives. A process is dead when its beat is
+older than the lease; one whose number must be on this machine and is not is dead at once.
 """
 
 from __future__ import annotations
 
 import os
-import socket
-import threading
-import time
 import uuid
-from collections.abc import Callable
-from datetime import timedelta
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 
-import structlog
 from django.conf import settings
-from django.db import DatabaseError, close_old_connections, connection
-from django.db.models import F, Q
-from django.db.models.functions import Now
+from django.db import connection, transaction
+from django.db.models import BooleanField, ExpressionWrapper, F, Q
+from django.db.models.functions import Coalesce, Now
 
+from agents import loop
 from agents.events import Fence
+from agents.executor.process import known, place, process_id
 from agents.models import Driver, Process, Run, RunStatus
-
-log = structlog.get_logger(__name__)
-_me: list[uuid.UUID] = []
+from agents.models.run import ACTIVE
 
 
-def process_id() -> uuid.UUID:
-    """The id of this process's row; it exists between ``enter`` and ``leave``."""
-    return _me[0]
+@dataclass(frozen=True, slots=True)
+class Free:
+    """A run that nobody living owns. ``cold``: its owner's machine may have lost what it wrote last."""
+
+    run_id: int
+    epoch: int
+    owner: uuid.UUID | None
+    cold: bool = False
 
 
-def boot_id() -> str:
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return ""
+@dataclass(slots=True)
+class Sight:
+    """What one look found.
+
+    ``free``: runs to take, oldest first. ``mine``: what the database says this process owns. ``late``: those of
+    them that run for too long. ``gone``: dead processes that own nothing any more.
+    """
+
+    free: list[Free] = field(default_factory=list)
+    mine: dict[int, Fence] = field(default_factory=dict)
+    late: set[int] = field(default_factory=set)
+    gone: list[uuid.UUID] = field(default_factory=list)
 
 
-def enter(kind: str) -> uuid.UUID:
-    """Write the row of this process."""
-    row = Process(kind=kind, host=socket.gethostname(), boot_id=boot_id(), pid=os.getpid())
-    Process.objects.bulk_create(
-        [
-            Process(
-                id=row.id, kind=kind, host=row.host, boot_id=row.boot_id, pid=row.pid, started_at=Now(), beat_at=Now()
-            )
-        ]
-    )
-    _me[:] = [row.id]
-    return row.id
+def look() -> Sight:
+    """Look around; changes nothing."""
+    living, dead = _others()
+    me = process_id()
+    active = Run.objects.filter(driver=Driver.LIVE, status__in=ACTIVE).order_by("id")
+    limit = Now() - timedelta(seconds=settings.LETTAWEB_RUN_SECONDS)
+    mine = active.filter(owner_id=me).annotate(late=_is(started_at__lt=limit)).values_list("pk", "epoch", "late")
+    left = active.exclude(owner_id__in=[me, *living]).values_list("pk", "epoch", "owner_id")
+    sight = Sight()
+    for pk, epoch, late in mine:
+        sight.mine[pk] = Fence(pk, epoch)
+        if late:
+            sight.late.add(pk)
+    sight.free = [Free(*found, cold=dead.get(found[2], False)) for found in left[: settings.LETTAWEB_MAX_RUNS]]
+    owning = set(active.filter(owner_id__in=dead).values_list("owner_id", flat=True)) if dead else set()
+    sight.gone = [pk for pk in dead if pk not in owning]
+    return sight
 
 
-def leave() -> None:
-    """Remove the row of this process: what it still owns is free at once."""
-    if _me:
-        Process.objects.filter(pk=_me[0]).delete()
-        _me.clear()
+def _is(**condition: object) -> ExpressionWrapper[Q]:
+    return ExpressionWrapper(Q(**condition), output_field=BooleanField())
 
 
-def beat() -> bool:
-    """Say that this process lives; False when its row is gone (somebody held it for dead)."""
-    return bool(Process.objects.filter(pk=process_id()).update(beat_at=Now()))
-
-
-def bury() -> None:
-    """Remove the rows of dead processes, so that their runs are free."""
+def _others() -> tuple[list[uuid.UUID], dict[uuid.UUID, bool]]:
+    """The living among the other processes, and the dead, each with whether its machine lost power."""
     old = Now() - timedelta(seconds=settings.LETTAWEB_LEASE_SECONDS)
-    Process.objects.filter(beat_at__lt=old).exclude(pk__in=_me).delete()
-    for row in Process.objects.filter(host=socket.gethostname()).exclude(pk__in=_me):
-        if row.boot_id != boot_id() or not _alive(row.pid):
-            row.delete()
-    orphans = Run.objects.filter(status=RunStatus.RUNNING, driver=Driver.LIVE, owner__isnull=False)
-    orphans.exclude(owner_id__in=Process.objects.values("id")).update(owner=None)
+    living: list[uuid.UUID] = []
+    dead: dict[uuid.UUID, bool] = {}
+    for row in Process.objects.exclude(pk=process_id()).annotate(silent=_is(beat_at__lt=old)):
+        cold = _other_boot(row)
+        if row.silent or cold or _ended_here(row):
+            dead[row.pk] = cold
+        else:
+            living.append(row.pk)
+    return living, dead
 
 
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+def _other_boot(row: Process) -> bool:
+    """Whether the machine of ``row`` was started anew since. Only a database file is sure to be on one machine."""
+    return connection.vendor == "sqlite" and row.boot_id.partition(":")[0] != place().partition(":")[0]
+
+
+def _ended_here(row: Process) -> bool:
+    """Whether ``row`` has a number of this very place that no process has."""
+    if row.boot_id != place() or not row.boot_id:
         return False
-    except PermissionError:
+    if row.pid == os.getpid():
+        return True  # an earlier process had the number that is ours now
+    try:
+        os.kill(row.pid, 0)
+    except ProcessLookupError:
         return True
-    return True
+    except PermissionError:
+        return False
+    return False
 
 
-def claim(limit: int) -> list[Fence]:
-    """Take up to ``limit`` live runs that nobody owns, oldest first: new ones, and those of the dead."""
-    free = Run.objects.filter(driver=Driver.LIVE, owner=None, status__in=[RunStatus.CREATED, RunStatus.RUNNING])
-    found = list(free.order_by("id").values_list("pk", "epoch")[:limit])
-    return [fence for pk, epoch in found if (fence := _take(pk, epoch)) is not None]
+def claim(free: Sequence[Free]) -> Iterator[Fence]:
+    """Take runs; those that somebody else took first are left out."""
+    for found in free:
+        with transaction.atomic():
+            fence = _take(found)
+            if fence is not None and found.cold:
+                loop.wake_cold(fence)
+        if fence is not None:
+            yield fence
 
 
-def _take(run_id: int, epoch: int) -> Fence | None:
-    taken = Run.objects.filter(
-        pk=run_id, epoch=epoch, owner=None, status__in=[RunStatus.CREATED, RunStatus.RUNNING]
-    ).update(owner_id=process_id(), epoch=F("epoch") + 1, status=RunStatus.RUNNING, started_at=Now())
-    return Fence(run_id, epoch + 1) if taken else None
+def _take(found: Free) -> Fence | None:
+    rows = Run.objects.filter(pk=found.run_id, epoch=found.epoch, owner_id=found.owner, status__in=ACTIVE)
+    taken = rows.update(
+        owner_id=process_id(),
+        epoch=F("epoch") + 1,
+        status=RunStatus.RUNNING,
+        started_at=Coalesce("started_at", Now()),
+    )
+    return Fence(found.run_id, found.epoch + 1) if taken else None
 
 
-def lost(fences: list[Fence]) -> list[Fence]:
-    """Those of ``fences`` that are not ours any more."""
-    if not fences:
-        return []
-    rows = Run.objects.filter(pk__in=[fence.run_id for fence in fences], status=RunStatus.RUNNING)
-    ours = set(rows.filter(Q(owner_id=process_id())).values_list("pk", "epoch"))
-    return [fence for fence in fences if (fence.run_id, fence.epoch) not in ours]
+def outlive(kind: str) -> None:
+    """Hold every process of ``kind`` for dead; for one that knows that it is the only one of its kind."""
+    Process.objects.filter(kind=kind).exclude(pk__in=known()).update(beat_at=datetime.fromtimestamp(0, UTC))
+
+
+def bury(gone: Sequence[uuid.UUID]) -> None:
+    """Remove the rows of dead processes that own nothing any more."""
+    Process.objects.filter(pk__in=gone).delete()
 
 
 def release(fence: Fence) -> None:
-    """Give a run back without ending it: any executor may take it."""
-    Run.objects.filter(pk=fence.run_id, epoch=fence.epoch, status=RunStatus.RUNNING).update(owner=None)
-
-
-class Heart(threading.Thread):
-    """Beats in a thread of its own on a connection of its own; calls ``on_stop`` when it could not for long."""
-
-    def __init__(self, on_stop: Callable[[], None]) -> None:
-        super().__init__(name="lease", daemon=True)
-        self._end = threading.Event()
-        self._on_stop = on_stop
-
-    def run(self) -> None:
-        last = time.monotonic()
-        every = settings.LETTAWEB_LEASE_SECONDS / 5
-        while not self._end.wait(every):
-            try:
-                close_old_connections()
-                if not beat():
-                    self._on_stop()
-                last = time.monotonic()
-            except DatabaseError as error:
-                log.warning("beat_failed", error=str(error)[:200])
-                if time.monotonic() - last > settings.LETTAWEB_LEASE_SECONDS * 2 / 3:
-                    self._on_stop()
-        connection.close()
-
-    def end(self) -> None:
-        self._end.set()
+    """Give a run back without ending it: any executor may take it. Nothing when it is not ours any more."""
+    Run.objects.filter(pk=fence.run_id, epoch=fence.epoch, owner_id=process_id(), status=RunStatus.RUNNING).update(
+        owner=None
+    )

@@ -1,77 +1,88 @@
-"""The tasks of this process: at most so many runs at once, taken oldest first."""
+"""The runs of this process: at most so many at once, taken oldest first."""
 
 from __future__ import annotations
 
 import asyncio
 import uuid
 from collections.abc import Coroutine
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import structlog
 from django.conf import settings
-from django.db import DatabaseError
 
 from agents.events import Fence, hub
 from agents.events.wake import waker
-from agents.executor import lease
+from agents.executor import lease, process
 from agents.executor.drive import drive
+from agents.executor.storing import Wish
 from agents.loop import Lost
-from agents.loop.crash import fail_run
+from agents.loop.crash import TOO_LATE, fail_run
 from lettaweb.lib.db import in_db
+from lettaweb.lib.transient import ERRORS, passes
 
 T = TypeVar("T")
-LOOK = 1.0  # seconds between two looks for runs without an owner
+FREELY = 0.5  # of the time that a drain has: then runs leave at their next verb
 log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True, eq=False)
+class Held:
+    """A run that this process drives. ``late``: it has to end, it took too long."""
+
+    fence: Fence
+    task: asyncio.Task[None]
+    wish: Wish = field(default_factory=Wish)
+    late: bool = False
 
 
 class Pool:
     """Runs of this process, touched only on its event loop."""
 
     def __init__(self) -> None:
-        self.tasks: dict[int, tuple[Fence, asyncio.Task[None]]] = {}
+        self.held: dict[int, Held] = {}
         self.reserved = 0
         self.draining = False
-        self._heart: lease.Heart | None = None
-        self._look: asyncio.Task[None] | None = None
-        self._wake = asyncio.Event()
+        self.queue = False  # runs wait for a slot: new ones stand behind them
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._ended = asyncio.Event()
+        self.wake = asyncio.Event()
 
-    async def start(self, kind: str = "web") -> None:
-        """Join the processes that execute runs."""
-        self.draining = False
-        self._wake = asyncio.Event()
-        loop = asyncio.get_running_loop()
+    def open(self) -> None:
+        """Begin on the running loop."""
+        self.draining, self.queue, self.reserved = False, False, 0
+        self._loop, self._ended, self.wake = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
         waker.on_runs = self._heard
         waker.on_cancelled = self._cancelled
-        waker.start(loop)
-        await in_db(lease.enter, kind)
-        self._loop = loop
-        self._heart = lease.Heart(self._heart_stopped)
-        self._heart.start()
-        self._look = loop.create_task(self._look_for_work())
 
     async def drain(self, seconds: float) -> None:
-        """Take no new runs, let those in flight finish for ``seconds``, hand the others over."""
+        """Take no new runs; those in flight end, or leave at the next verb, within ``seconds``."""
         self.draining = True
-        tasks = [task for _, task in self.tasks.values()]
-        if tasks:
-            await asyncio.wait(tasks, timeout=seconds)
-        await self.stop()
+        await self._wait_until_empty(seconds * FREELY)
+        for held in self.held.values():
+            held.wish.leave = True
+        await self._wait_until_empty(seconds * (1 - FREELY))
 
-    async def stop(self) -> None:
-        """Stop at once; what is in flight is free for others."""
+    async def _wait_until_empty(self, seconds: float) -> None:
+        deadline = asyncio.get_running_loop().time() + seconds
+        while self.held or self.reserved:
+            left = deadline - asyncio.get_running_loop().time()
+            if left <= 0:
+                return
+            self._ended.clear()
+            try:
+                await asyncio.wait_for(self._ended.wait(), left)
+            except TimeoutError:
+                return
+
+    async def close(self) -> None:
+        """Stop at once; what is in flight is given back."""
         self.draining = True
-        left = list(self.tasks.values())
-        for _, task in left:
+        left = [held.task for held in self.held.values()]
+        for task in left:
             task.cancel()
-        await asyncio.gather(*(task for _, task in left), return_exceptions=True)
-        if self._look is not None:
-            self._look.cancel()
-        if self._heart is not None:
-            self._heart.end()
-        waker.stop()
+        await asyncio.gather(*left, return_exceptions=True)
         self._loop = None
-        await in_db(lease.leave)
 
     # --- slots ---
 
@@ -79,115 +90,109 @@ class Pool:
     def free(self) -> int:
         if self.draining:
             return 0
-        return int(settings.LETTAWEB_MAX_RUNS) - len(self.tasks) - self.reserved
+        return int(settings.LETTAWEB_MAX_RUNS) - len(self.held) - self.reserved
 
     def reserve(self) -> uuid.UUID | None:
         """A slot for a run that is about to be created: its owner's id, None when it must wait its turn."""
-        if self.free <= 0:
+        if self.queue or self.free <= 0 or not process.known():
+            self.queue = True
             return None
         self.reserved += 1
-        return lease.process_id()
+        return process.process_id()
 
     def unreserve(self) -> None:
         self.reserved -= 1
+        self._ended.set()
 
     def adopt(self, fence: Fence) -> None:
         """Start the task of a run that is ours already."""
+        known = self.held.get(fence.run_id)
+        if known is not None and known.fence.epoch >= fence.epoch:
+            return
         hub.own(fence.run_id)
-        task = asyncio.get_running_loop().create_task(self._drive(fence), name=f"run-{fence.run_id}")
-        self.tasks[fence.run_id] = (fence, task)
+        wish = Wish()
+        task = asyncio.get_running_loop().create_task(self._drive(fence, wish), name=f"run-{fence.run_id}")
+        held = self.held[fence.run_id] = Held(fence, task, wish)
+        task.add_done_callback(lambda _: self._forget(held))
 
     # --- work ---
 
-    async def _drive(self, fence: Fence) -> None:
+    async def _drive(self, fence: Fence, wish: Wish) -> None:
+        ended = False
         try:
-            await drive(fence)
+            ended = await drive(fence, wish)
         except Lost:
             log.info("run_not_ours", run=fence.run_id)
         except asyncio.CancelledError:
-            await asyncio.shield(self._give_back(fence))
-        except DatabaseError as error:
-            log.warning("run_waits_for_database", run=fence.run_id, error=str(error)[:200])
-            await self._give_back(fence)
-        except Exception:
-            log.exception("run_failed", run=fence.run_id)
-            await self._quietly(in_db(fail_run, fence))
+            await asyncio.shield(self._fail_late(fence))
+        except Exception as error:
+            if passes(error):
+                log.warning("run_given_back", run=fence.run_id, error=str(error)[:200])
+            else:
+                log.exception("run_failed", run=fence.run_id)
+                await self._quietly(in_db(fail_run, fence))
         finally:
-            was_full = self.free <= 0
-            self.tasks.pop(fence.run_id, None)
-            hub.disown(fence.run_id)
-            if was_full:
-                self._wake.set()
+            if not ended:
+                # Whatever happened: a run that is still ours must not stay without a task.
+                await asyncio.shield(self._quietly(in_db(lease.release, fence)))
 
-    async def _give_back(self, fence: Fence) -> None:
-        await self._quietly(in_db(lease.release, fence))
+    async def _fail_late(self, fence: Fence) -> None:
+        held = self.held.get(fence.run_id)
+        if held is not None and held.late:
+            await self._quietly(in_db(fail_run, fence, TOO_LATE))
+
+    def _forget(self, held: Held) -> None:
+        if self.held.get(held.fence.run_id) is held:
+            del self.held[held.fence.run_id]
+            hub.disown(held.fence.run_id)
+        self._ended.set()
+        if self.queue:
+            self.wake.set()
 
     async def _quietly(self, work: Coroutine[Any, Any, Any]) -> None:
         """Do it if the database lets us; the lease does the rest if not."""
         try:
             await work
-        except DatabaseError as error:
+        except ERRORS as error:
             log.warning("database_away", error=str(error)[:200])
 
     def _heard(self, run_id: int) -> None:
         """A run was created, ended or taken by somebody."""
-        self._wake.set()
+        self.wake.set()
 
     def _cancelled(self, run_id: int) -> None:
         """A run that may be ours was cancelled in this process: its task stops at once."""
-        held = self.tasks.get(run_id)
+        held = self.held.get(run_id)
         if held is not None:
-            held[1].cancel()
+            held.task.cancel()
 
-    def _heart_stopped(self) -> None:
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._stopped_beating)
+    def drop(self, fence: Fence) -> None:
+        """The run is not ours any more: its task stops."""
+        held = self.held.get(fence.run_id)
+        if held is not None and held.fence == fence:
+            held.task.cancel()
+
+    def drop_all(self) -> None:
+        """Others may hold us for dead: whatever works here stops, before they take it over.
+
+        What was done and is only on its way into the database goes on: it is fenced.
+        """
+        for held in list(self.held.values()):
+            if not held.wish.storing:
+                held.task.cancel()
+
+    def hurry(self, run_id: int) -> None:
+        """The run takes too long: it ends as failed."""
+        held = self.held.get(run_id)
+        if held is not None and not held.late:
+            held.late = True
+            held.task.cancel()
 
     def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
         """Do ``work`` on the event loop of this process for a caller in another thread; its result."""
         if self._loop is None:
             return asyncio.run(work)
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
-
-    def _stopped_beating(self) -> None:
-        """Others may hold us for dead: whatever runs here stops, before they take it over."""
-        log.error("lease_lost", runs=len(self.tasks))
-        for _, task in list(self.tasks.values()):
-            task.cancel()
-        asyncio.get_running_loop().create_task(self._rejoin())
-
-    async def _rejoin(self) -> None:
-        await self._quietly(in_db(_reenter))
-
-    async def _look_for_work(self) -> None:
-        while True:
-            self._wake.clear()
-            try:
-                await self._look_once()
-            except DatabaseError as error:
-                log.warning("cannot_look_for_runs", error=str(error)[:200])
-            except Exception:
-                log.exception("look_for_runs")
-            try:
-                await asyncio.wait_for(self._wake.wait(), LOOK)
-            except TimeoutError:
-                continue
-
-    async def _look_once(self) -> None:
-        await in_db(lease.bury)
-        for fence in await in_db(lease.lost, [fence for fence, _ in self.tasks.values()]):
-            held = self.tasks.get(fence.run_id)
-            if held is not None and held[0] == fence:
-                held[1].cancel()
-        if self.free > 0:
-            for fence in await in_db(lease.claim, self.free):
-                self.adopt(fence)
-
-
-def _reenter() -> None:
-    if not lease.beat():
-        lease.leave()
-        lease.enter("web")
 
 
 pool = Pool()

@@ -43,6 +43,7 @@ REASON_OF = {
     "invalid_response": "invalid_llm_response",
     "no_tool_call": "no_tool_call",
     "context_overflow": "context_window_overflow_in_system_prompt",
+    "interrupted": "error",
 }
 TYPE_OF = {
     "bad_request": "llm_bad_request",
@@ -50,6 +51,7 @@ TYPE_OF = {
     "insufficient_credits": "llm_insufficient_credits",
     "rate_limit": "llm_rate_limit",
     "timeout": "llm_timeout",
+    "interrupted": "internal_error",
     "context_overflow": "context_window_overflow_in_system_prompt",
 }
 

@@ -20,6 +20,7 @@ from agents.wire.messages import date
 from tools import rules
 
 DEFAULT_MAX_TOKENS = 4096
+MOST_ATTEMPTS = 8  # at one answer: whoever asks for it may be what brings the server down
 ROOMY = 0.5  # of the window: below it nothing needs to be shortened
 
 
@@ -40,6 +41,9 @@ def prepare(course: Course) -> Ask | Summarize | None:
         return summary
     request = _clipped(request, window(course), used)
     step, shown = _open_step(course)
+    if step.attempt > MOST_ATTEMPTS:
+        fail(course, "interrupted", f"The server was interrupted {MOST_ATTEMPTS} times while it waited for this answer")
+        return None
     known = frozenset(part["id"] for message in history for part in message.parts if part["type"] == "call")
     return replace(_ask(course, box, step, request), known_ids=known, shown=shown)
 

@@ -28,6 +28,7 @@ from tools.models import OnInterrupt
 
 INTERRUPTED = "The server was interrupted while this call ran. Its outcome is unknown: it may have taken effect or not."
 UNDONE_SETTINGS = "The arguments of this call changed after they were shown; it was not run."
+MOST_RERUNS = 8  # in one run
 TOOL_GONE = "Tool {name} does not exist any more; it was not run."
 
 
@@ -188,7 +189,7 @@ def _interrupted(course: Course, call: ToolCall) -> None:
     wish = call.tool.on_interrupt if call.tool else OnInterrupt.DEFAULT
     if wish == OnInterrupt.DEFAULT:
         wish = OnInterrupt.ASK if call.gated else OnInterrupt.TELL
-    if wish == OnInterrupt.RERUN:
+    if wish == OnInterrupt.RERUN and _may_rerun(course):
         call.state = CallState.READY
         call.save(update_fields=["state", "updated_at"])
     elif wish == OnInterrupt.ASK:
@@ -197,6 +198,13 @@ def _interrupted(course: Course, call: ToolCall) -> None:
         call.save()
     else:
         finish(course, call, ok=False, text=INTERRUPTED, outcome=Outcome.INTERRUPTED)
+
+
+def _may_rerun(course: Course) -> bool:
+    """Whether a call may run once more: one that brings the server down each time must end at last."""
+    reruns = course.options["reruns"] = course.options.get("reruns", 0) + 1
+    course.touch()
+    return bool(reruns <= MOST_RERUNS)
 
 
 # --- after the results -----------------------------------------------------------------------------

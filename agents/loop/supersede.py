@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import uuid
-
 from django.db import transaction
 
 from agents.events import Batch, Fence, StepHead
 from agents.loop.course import resume
+from agents.loop.interrupted import replace_message
 from agents.models import Step
 from agents.wire.messages import date
 from lettaweb.lib.ids import wire_id
@@ -18,11 +17,7 @@ def supersede(fence: Fence, step_id: int) -> tuple[Batch, StepHead]:
     with transaction.atomic():
         course = resume(fence)
         step = Step.objects.get(pk=step_id)
-        old = step.message_uuid
-        step.superseded = [*step.superseded, str(old)]
-        step.message_uuid = uuid.uuid4()
-        step.attempt = max(step.attempt, 2)
-        step.save(update_fields=["superseded", "message_uuid", "attempt", "updated_at"])
+        old = replace_message(step)
         course.say(["ping", {"superseded_message_ids": [wire_id("message", old)]}])
         batch = course.log()
     assert batch is not None

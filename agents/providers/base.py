@@ -8,7 +8,7 @@ already valid for the strictest vendor (``context.py`` sees to that); what diffe
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -168,7 +168,7 @@ class Provider(Protocol):
         """Whether the settings hold what a call needs."""
         ...
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[Delta | ModelResponse]:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | ModelResponse, None]:
         """Yield deltas as they come, the :class:`ModelResponse` last; raise :class:`ProviderError`."""
         ...
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Hashable, Mapping
+from collections.abc import AsyncGenerator, Callable, Hashable, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -78,7 +78,7 @@ class Vendor(ABC, Generic[TraitsT]):
 
     # --- answers
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[Delta | ModelResponse]:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | ModelResponse, None]:
         return repeated_stream(lambda: self._streamed(request))
 
     async def complete(self, request: ModelRequest) -> ModelResponse:

@@ -5,6 +5,7 @@ A request starts a run (or finds one) and then only reads its events: a client t
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from agents.wire.runs import run_state
 from lettaweb.lib import json
 from lettaweb.lib.db import in_db
 from lettaweb.lib.drain import draining
+from lettaweb.lib.faults import reach
 from lettaweb.lib.problems import Problem
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
@@ -91,15 +93,22 @@ async def _route(found: re.Match[str], visit: _Visit) -> None:
 async def _message(visit: _Visit, request: MessageRequest, found: re.Match[str]) -> None:
     if draining():
         raise Problem(503, "The server is about to restart; please try again.", headers={"Retry-After": "1"})
+    # Whoever leaves now must not leave a run behind that nobody drives.
+    started = await asyncio.shield(_started(visit, request, found))
+    await _answer(visit, request, started, is_async=found["mode"] == "/async")
+
+
+async def _started(visit: _Visit, request: MessageRequest, found: re.Match[str]) -> Started:
     owner = pool.reserve()
     try:
         started = await in_db(_start, visit, request, (found, owner))
+        reach("started")
+        if started.mine:
+            pool.adopt(started.fence)
     finally:
         if owner is not None:
             pool.unreserve()
-    if started.mine:
-        pool.adopt(started.fence)
-    await _answer(visit, request, started, is_async=found["mode"] == "/async")
+    return started
 
 
 def _start(visit: _Visit, request: MessageRequest, place: tuple[re.Match[str], Any]) -> Started:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 
 from django.conf import settings
 
@@ -36,7 +36,7 @@ class Demo:
     def configured(self) -> bool:
         return True
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[Delta | ModelResponse]:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | ModelResponse, None]:
         return _streamed(answer(request))
 
     async def complete(self, request: ModelRequest) -> ModelResponse:

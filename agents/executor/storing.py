@@ -1,0 +1,48 @@
+"""Bring what was done into the database: again and again while that is away, since nothing must be lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import structlog
+
+from agents.events import Fence, hub
+from lettaweb.lib.db import in_db
+from lettaweb.lib.transient import ERRORS, passes
+
+T = TypeVar("T")
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0  # seconds between two tries
+log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class Wish:
+    """What the pool wants of a drive, and what it must know of it.
+
+    ``leave``: stop before the next verb. ``storing``: what was done is on its way into the database; that is
+    fenced, so it may go on when the lease is lost.
+    """
+
+    leave: bool = False
+    storing: bool = False
+
+
+async def stored(fence: Fence, work: Callable[[], T], wish: Wish) -> T:
+    """The result of ``work``, a fenced transaction that may be done twice. Errors that do not pass are raised."""
+    pause, wish.storing = FIRST_PAUSE, True
+    try:
+        while True:
+            try:
+                return await in_db(work)
+            except ERRORS as error:
+                if not passes(error):
+                    raise
+                log.warning("run_waits_for_database", run=fence.run_id, error=str(error)[:200])
+            hub.doubt(fence.run_id)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+    finally:
+        wish.storing = False

@@ -1,0 +1,23 @@
+"""Which database errors pass: the same work may succeed later. All others are mistakes of the program."""
+
+from __future__ import annotations
+
+from django.db import InterfaceError, OperationalError
+
+ERRORS = (OperationalError, InterfaceError)
+# Primary result codes of SQLite: busy, locked, no memory, read-only, I/O, full, cannot open, protocol.
+_SQLITE = frozenset({5, 6, 7, 8, 10, 13, 14, 15})
+# Classes of PostgreSQL's SQLSTATE: connection, rollback, resources, object state, operator intervention, system.
+_POSTGRESQL = frozenset({"08", "40", "53", "55", "57", "58"})
+
+
+def passes(error: BaseException) -> bool:
+    """Whether ``error`` says that the database is away, busy or full, not that the statement is wrong."""
+    if not isinstance(error, ERRORS):
+        return False
+    cause = error.__cause__
+    code = getattr(cause, "sqlite_errorcode", None)
+    if code is not None:
+        return code & 0xFF in _SQLITE
+    state = getattr(cause, "sqlstate", None)
+    return state is None or state[:2] in _POSTGRESQL
