@@ -29,6 +29,7 @@ REQUIREMENT = re.compile(
     r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:\[[A-Za-z0-9._,\s-]*\])?\s*"
     r"(?P<versions>(?:(?:===|~=|==|!=|<=|>=|<|>)\s*[A-Za-z0-9.*+!_-]+\s*,?\s*)*)"
 )
+PASSWORD = re.compile(r"://[^@/\s]+@")  # of an index: the text reaches the model
 INHERITED = re.compile(r"(?i)PATH|HOME|TMPDIR|LANG|LC_ALL|PIP_.*|https?_proxy|no_proxy|all_proxy|SSL_CERT_(FILE|DIR)")
 
 
@@ -110,7 +111,8 @@ def _install(requirements: list[str], target: Path) -> None:
         raise RequirementsRefused(f"pip did not finish within {BUILD_TIMEOUT} seconds") from None
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()[-3:]
-        raise RequirementsRefused(f"pip could not install {', '.join(requirements)}: {' '.join(said)}")
+        text = PASSWORD.sub("://", " ".join(said))
+        raise RequirementsRefused(f"pip could not install {', '.join(requirements)}: {text}")
 
 
 def _make_readable(folder: Path) -> None:

@@ -27,6 +27,7 @@ RESULTS: list[tuple[str, str, Any]] = [
     ("nan", "[float('nan'), float('inf'), -float('inf')]", ["NaN", "Infinity", "-Infinity"]),
     ("large integer", "2 ** 70", str(2**70)),
     ("largest integer", "[2 ** 63 - 1, -2 ** 63]", [2**63 - 1, str(-(2**63))]),
+    ("number of another kind", "Whole()", 7),
     ("tuple", "(1, (2, 3))", [1, [2, 3]]),
     ("set", "{5}", [5]),
     ("keys", "{1: 'a', None: 'b', (1, 2): 'c'}", {"1": "a", "None": "b", "(1, 2)": "c"}),
@@ -46,7 +47,7 @@ RESULTS: list[tuple[str, str, Any]] = [
 ]
 PRELUDE = """
 from __future__ import annotations
-import collections, dataclasses, datetime, decimal, enum, os, pathlib, uuid
+import collections, dataclasses, datetime, decimal, enum, numbers, os, pathlib, uuid
 
 @dataclasses.dataclass
 class Point:
@@ -56,6 +57,12 @@ class Point:
 class Odd:
     def __str__(self):
         return "odd one"
+
+class Whole:
+    def __int__(self):
+        return 7
+
+numbers.Integral.register(Whole)
 
 class Reducing:
     def __reduce__(self):

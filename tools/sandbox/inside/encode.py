@@ -8,6 +8,7 @@ import datetime
 import decimal
 import enum
 import fractions
+import numbers
 import pathlib
 import uuid
 from collections.abc import Iterable, Mapping
@@ -18,6 +19,7 @@ DEEPEST = 64
 WIDEST_INTEGER = 64
 TEXTUAL = (decimal.Decimal, fractions.Fraction, uuid.UUID, pathlib.PurePath)
 DATED = (datetime.datetime, datetime.date, datetime.time)
+BARE: tuple[tuple[Any, Any], ...] = ((str, str), (numbers.Integral, int), (numbers.Real, float))
 LISTED = (list, tuple, set, frozenset)
 
 
@@ -83,8 +85,8 @@ def _scalar(value: Any, depth: int) -> Any:
         return str(value)
     if isinstance(value, (bytes, bytearray)):
         return _text(bytes(value))
-    for base in (str, int, float):
-        if isinstance(value, base):
+    for kind, base in BARE:
+        if isinstance(value, kind):
             return plain(base(value), depth)
     return str(value)
 
