@@ -169,4 +169,3 @@ def _did(row: Decision) -> str:
         return _WHAT.get(DecisionKind(row.kind), row.kind)
     except ValueError:
         return row.kind
-

@@ -117,7 +117,7 @@ def _filtered(rows: QuerySet[ToolCall], wish: Wish) -> QuerySet[ToolCall]:
         rows = rows.filter(agent__in=Agent.objects.filter(uuid=uuid).values("pk")) if uuid else rows.none()
     if wish.source:
         rows = rows.filter(step__run__driver=Driver.BATCH)
-    if wish.history and wish.outcome in Outcome.values:
+    if wish.history and wish.outcome and wish.outcome in Outcome.values:
         rows = rows.filter(outcome=wish.outcome)
     return rows
 

@@ -136,7 +136,7 @@ def approval(request: HttpRequest, agent_id: str) -> HttpResponse:
 def block(request: HttpRequest, agent_id: str, block_id: str) -> HttpResponse:
     """A memory block in full, with a form for those who may change it."""
     found, shown = rows.agent(agent_id), _block(agent_id, block_id)
-    context = {"here": "agents", "agent": found, "block": shown, "may_build": can(request.user, BUILD)}
+    context = {"here": "agents", "agent": found, "memory": shown, "may_build": can(request.user, BUILD)}
     return render(request, "agents/block.html", {**context, "value": shown.value})
 
 
@@ -150,7 +150,7 @@ def edit_block(request: HttpRequest, agent_id: str, block_id: str) -> HttpRespon
             raise Problem(409, "The block has changed since you opened it. Your text is below; nothing was saved.")
         update_block(shown, {"value": value})
     except Problem as problem:
-        context = {"here": "agents", "agent": found, "block": _block(agent_id, block_id), "may_build": True}
+        context = {"here": "agents", "agent": found, "memory": _block(agent_id, block_id), "may_build": True}
         said = {"value": value, "error": words_of(problem)}
         return render(request, "agents/block.html", {**context, **said}, status=problem.status)
     say(request, f"{shown.label} was saved; the agent sees it with its next step.")

@@ -100,8 +100,6 @@ function arrive(news) {
   unlisted = news.new - added;
   if (added) {
     byId("none").hidden = true;
-    const bar = byId("bulk-bar");
-    if (bar) bar.hidden = false;
     freshen(byId("rows"));
     if (!main().dataset.detail && !history_ && matchMedia("(min-width: 768px)").matches) open(rows()[0], false);
   }
@@ -252,6 +250,7 @@ function selection() {
   const bar = byId("bulk-bar");
   if (!bar) return;
   const number = document.querySelectorAll("#rows input:checked").length;
+  bar.hidden = number === 0;
   bar.querySelector(".count").textContent = `${number} selected`;
   for (const button of bar.querySelectorAll("button[data-script]")) {
     button.hidden = number === 0;

@@ -101,7 +101,10 @@ export function socket(path, { heard, opened = () => {}, lost = () => {} }) {
     };
   };
   open();
-  return { close: () => { live = false; current?.close(); } };
+  return {
+    send: (frame) => { if (current?.readyState === WebSocket.OPEN) current.send(JSON.stringify(frame)); },
+    close: () => { live = false; current?.close(); },
+  };
 }
 
 let lostTimer = 0;

@@ -1,0 +1,125 @@
+"""The queue: order, views, filters, pages, words for every outcome."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from agents.filters.queue import page_of, wish_of
+from agents.models import CallState, Run, ToolCall
+from agents.models.toolcall import Outcome
+from tests.pages.rows import fill, make_tool, settled_call, text_of, waiting_call
+
+ROW = re.compile(r'<li class="row[^"]*" id="row-(\d+)"')
+
+
+def keys(response: Any) -> list[int]:
+    return [int(pk) for pk in ROW.findall(text_of(response))]
+
+
+def test_it_puts_what_expires_first_then_high_risk_then_the_oldest(operator: Client) -> None:
+    now = timezone.now()
+    low = waiting_call(risk="low")
+    high = waiting_call(risk="high")
+    younger = waiting_call(risk="high")
+    soon = waiting_call(risk="low", expires_at=now + timedelta(minutes=5))
+    sooner = waiting_call(risk="low", expires_at=now + timedelta(minutes=2))
+    later = waiting_call(risk="medium", expires_at=now + timedelta(days=2))
+    expected = [sooner, soon, high, younger, later, low]
+    assert keys(operator.get("/approvals/")) == [call.pk for call in expected]
+
+
+def test_it_opens_the_first_call_and_says_who_wants_what(operator: Client, call: ToolCall) -> None:
+    page = text_of(operator.get("/approvals/"))
+    assert f"{call.agent.name} wants to refund order" in page
+    assert "The order to refund." in page
+    assert "My vase came in pieces." in page
+    assert "(1) Waiting" in page
+
+
+def test_it_says_all_clear_when_nothing_waits(operator: Client) -> None:
+    settled_call(Outcome.DENIED, ok=False, decided_by=User.objects.create(username="nina"))
+    page = text_of(operator.get("/approvals/"))
+    assert "All clear" in page
+    assert "by nina" in page
+
+
+def test_it_pages_through_everything_once(operator: Client, django_user_model: Any) -> None:
+    fill(137, 20)
+    user = django_user_model.objects.get(username="olga")
+    for view, total in (("waiting", 137), ("history", 20)):
+        seen: list[int] = []
+        wish = wish_of({"view": view})
+        while True:
+            page = page_of(wish, user, size=10)
+            seen += [call.pk for call in page.rows]
+            if not page.more:
+                break
+            wish = wish_of({"view": view, "after": page.more})
+        assert len(seen) == len(set(seen)) == total
+
+
+def test_it_shows_each_view_its_own_calls(operator: Client, django_user_model: Any) -> None:
+    user, now = django_user_model.objects.get(username="olga"), timezone.now()
+    plain = waiting_call()
+    mine = waiting_call(held_by=user, held_until=now + timedelta(minutes=20))
+    soon = waiting_call(expires_at=now + timedelta(minutes=1))
+    unknown = waiting_call(state=CallState.UNKNOWN)
+    done = settled_call()
+    assert set(keys(operator.get("/approvals/"))) == {plain.pk, mine.pk, soon.pk, unknown.pk}
+    assert keys(operator.get("/approvals/?view=mine")) == [mine.pk]
+    assert keys(operator.get("/approvals/?view=expiring")) == [soon.pk]
+    assert keys(operator.get("/approvals/?view=unknown")) == [unknown.pk]
+    assert keys(operator.get("/approvals/?view=history")) == [done.pk]
+
+
+def test_it_filters_by_what_stands_in_the_address(operator: Client) -> None:
+    refund = waiting_call(risk="high")
+    mail = waiting_call({"to": "x"}, tool=make_tool("send_mail", {"type": "object", "properties": {"to": {"type": "string"}}}))
+    Run.objects.filter(pk=mail.step.run_id).update(driver="batch")
+    assert keys(operator.get("/approvals/?risk=high")) == [refund.pk]
+    assert keys(operator.get("/approvals/?tool=send_mail")) == [mail.pk]
+    assert keys(operator.get(f"/approvals/?agent={refund.agent.wire_id}")) == [refund.pk]
+    assert keys(operator.get("/approvals/?source=batch")) == [mail.pk]
+    assert "Nothing matches" in text_of(operator.get("/approvals/?tool=none"))
+
+
+@pytest.mark.parametrize("query", ["view=x", "risk=1", "after=1~2", "after=a~b~c~d", "after=1e99~high~~1", "agent=zzz", "call=%00"])
+def test_it_survives_addresses_that_make_no_sense(operator: Client, call: ToolCall, query: str) -> None:
+    assert operator.get(f"/approvals/?{query}").status_code == 200
+
+
+WORDS = [
+    (dict(outcome=Outcome.RAN), "Approved, done"),
+    (dict(outcome=Outcome.FAILED, ok=False), "Approved, but it failed"),
+    (dict(outcome=Outcome.RAN, edited_arguments="{}"), "Approved with changes, done"),
+    (dict(outcome=Outcome.DENIED, ok=False), "Denied"),
+    (dict(outcome=Outcome.EXPIRED, ok=False), "Expired"),
+    (dict(outcome=Outcome.CANCELLED, ok=False), "Cancelled"),
+    (dict(outcome=Outcome.ANSWERED), "Answered"),
+    (dict(outcome=Outcome.ANSWERED, ok=False), "Answered with an error"),
+    (dict(outcome=Outcome.INTERRUPTED, ok=False), "Interrupted, outcome unknown"),
+    (dict(state=CallState.READY, result_ok=None, outcome=""), "Approved, not run yet"),
+    (dict(state=CallState.STARTED, result_ok=None, outcome=""), "Approved, running"),
+]
+
+
+@pytest.mark.parametrize(("fields", "words"), WORDS, ids=[words for _, words in WORDS])
+def test_it_has_words_of_its_own_for_every_outcome(operator: Client, fields: dict[str, Any], words: str) -> None:
+    call = settled_call(**fields)
+    for path in ("/approvals/?view=history", f"/approvals/{call.wire_id}/"):
+        assert re.search(rf">{re.escape(words)}</span>", text_of(operator.get(path)))
+    assert len({said for _, said in WORDS}) == len(WORDS)
+
+
+def test_it_keeps_its_number_of_queries_whatever_waits(operator: Client, django_assert_max_num_queries: Any) -> None:
+    for _ in range(30):
+        waiting_call()
+    with django_assert_max_num_queries(40):
+        operator.get("/approvals/")
