@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from django.db.models import QuerySet
 
 from agents.loop.course import lock
-from agents.models import ToolCall
+from agents.models import Agent, ToolCall
 from lettaweb.lib.problems import Problem
+from tools.models import Tool
 
 BESIDE = ("conversation__agent", "agent", "message", "step__run", "tool", "decided_by", "held_by")
+
+_NEEDED = (
+    "uuid", "version", "digest", "state", "kind", "call_id", "outcome", "decided_at", "finished_at", "agent",
+    "tool", "turn", "message", "conversation__uuid", "step__run__options", "step__run__driver", "step__run__metadata",
+)  # fmt: skip
 
 
 def rows() -> QuerySet[ToolCall]:
     """All calls with what decisions and screens need of their neighbours."""
     return ToolCall.objects.select_related(*BESIDE)
+
+
+def light_rows(uuids: Sequence[UUID]) -> list[ToolCall]:
+    """The calls ``uuids`` with only what a decision about many needs, a conversation's calls together."""
+    found = ToolCall.objects.select_related("conversation", "step__run").only(*_NEEDED).filter(uuid__in=uuids)
+    calls = list(found.order_by("conversation_id", "pk"))
+    agents = Agent.objects.only("uuid").in_bulk({call.agent_id for call in calls})
+    tools = Tool.objects.only("return_char_limit").in_bulk({call.tool_id for call in calls if call.tool_id})
+    for call in calls:
+        call.agent = call.conversation.agent = agents[call.agent_id]
+        call.tool = tools.get(call.tool_id or 0)
+    return calls
 
 
 def find(uuid: UUID) -> ToolCall:

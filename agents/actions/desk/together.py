@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -20,6 +21,7 @@ from agents.models import Conversation, Decision, Message, Run, ToolCall
 from agents.models.toolcall import WAITING
 
 Pair = tuple[ToolCall, Verdict]
+_OPEN = ("conversation_id", "message_id", "pk", "state", "gated")
 
 
 class Raced(Exception):
@@ -27,16 +29,16 @@ class Raced(Exception):
 
 
 def store(pairs: Sequence[Pair], sender: Sender) -> float:
-    """Decide every call of ``pairs``, or none (:class:`Raced`); the seconds that the transaction took."""
+    """Decide every call of ``pairs``, or none (:class:`Raced`); the seconds of work that the transaction took."""
+    began = time.thread_time()
     with transaction.atomic():
-        began = time.monotonic()
         conversations = sorted({call.conversation_id for call, _ in pairs})
         _lock(conversations)
         _update(pairs, sender, timezone.now())
         Decision.objects.bulk_create([decision_of(call, verdict, sender) for call, verdict in pairs])
-        _go_on(_complete(pairs, conversations), sender)
+        _go_on(_complete(pairs, conversations), pairs, sender)
         tell_approvals(conversations[0])
-    return time.monotonic() - began
+    return time.thread_time() - began
 
 
 def _lock(conversations: Sequence[int]) -> None:
@@ -58,34 +60,49 @@ def _update(pairs: Sequence[Pair], sender: Sender, now: datetime) -> None:
             raise Raced
 
 
-def _complete(pairs: Sequence[Pair], conversations: Sequence[int]) -> list[ToolCall]:
-    """One call of each conversation in which nothing waits any more."""
-    rows = ToolCall.objects.filter(conversation_id__in=conversations, returned=False, state__in=WAITING)
-    waiting = set(rows.values_list("conversation_id", flat=True))
-    firsts = {call.conversation_id: call for call, _ in pairs if call.conversation_id not in waiting}
-    return list(firsts.values())
+@dataclass(frozen=True, slots=True)
+class _Set:
+    """A set in which nothing waits any more: one of its calls, and the keys of all that were gated."""
+
+    first: ToolCall
+    gated: tuple[int, ...]
 
 
-def _go_on(firsts: Sequence[ToolCall], sender: Sender) -> None:
+def _complete(pairs: Sequence[Pair], conversations: Sequence[int]) -> list[_Set]:
+    rows = ToolCall.objects.filter(conversation_id__in=conversations, returned=False).order_by("pk")
+    open_: dict[int, list[tuple[int, int, str, bool]]] = defaultdict(list)
+    for conversation, message, pk, state, gated in rows.values_list(*_OPEN):
+        open_[conversation].append((message, pk, state, gated))
+    sets: dict[int, _Set] = {}
+    for first, _ in pairs:
+        calls = open_[first.conversation_id]
+        if not any(state in WAITING for _, _, state, _ in calls):
+            gated = tuple(pk for message, pk, _, gated in calls if gated and message == first.message_id)
+            sets[first.conversation_id] = _Set(first, gated)
+    return list(sets.values())
+
+
+def _go_on(sets: Sequence[_Set], pairs: Sequence[Pair], sender: Sender) -> None:
     """Create the runs that go on, each with its approval response."""
-    if not firsts:
+    if not sets:
         return
     now = timezone.now()
-    runs = [run_row(first.conversation, continuing(first, None, sender), now) for first in firsts]
+    runs = [run_row(one.first.conversation, continuing(one.first, None, sender), now) for one in sets]
     Run.objects.bulk_create(runs)
-    sent = _sent(firsts)
-    responses = [response_row(run, first, sent[first.message_id]) for run, first in zip(runs, firsts, strict=True)]
+    sent = {call.pk: dict(verdict.sent) for call, verdict in pairs}
+    sent |= _sent_before([pk for one in sets for pk in one.gated if pk not in sent])
+    responses = [
+        response_row(run, one.first, [sent[pk] for pk in one.gated if pk in sent])
+        for run, one in zip(runs, sets, strict=True)
+    ]
     Message.objects.bulk_create(responses)
     for run in runs:
         tell_run(run)
 
 
-def _sent(firsts: Sequence[ToolCall]) -> dict[int, list[dict[str, Any]]]:
-    """What was decided about each gated call of each set, by message, in emission order."""
-    rows = Decision.objects.filter(
-        call__message_id__in=[first.message_id for first in firsts], call__gated=True, sent__isnull=False
-    )
-    last: dict[int, dict[int, dict[str, Any]]] = defaultdict(dict)
-    for message, call, sent in rows.order_by("pk").values_list("call__message_id", "call_id", "sent"):
-        last[message][call] = dict(sent or {})
-    return {message: [calls[pk] for pk in sorted(calls)] for message, calls in last.items()}
+def _sent_before(calls: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """What was decided before about ``calls``, as the wire writes it, by call."""
+    if not calls:
+        return {}
+    rows = Decision.objects.filter(call_id__in=calls, sent__isnull=False).order_by("pk")
+    return {call: dict(sent or {}) for call, sent in rows.values_list("call_id", "sent")}
