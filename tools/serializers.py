@@ -16,6 +16,11 @@ class Requirement(serializers.Serializer[Any]):
     version = serializers.CharField(max_length=100, allow_null=True, required=False)
 
 
+def requirements() -> serializers.ListSerializer[Any]:
+    """A list of packages; ``many=True`` would let null through as an element, too."""
+    return serializers.ListSerializer(child=Requirement(), required=False, allow_null=True)
+
+
 class ToolFields(serializers.Serializer[Any]):
     """What creating and changing a tool have in common; null means "not set"."""
 
@@ -27,8 +32,8 @@ class ToolFields(serializers.Serializer[Any]):
     json_schema = serializers.DictField(required=False, allow_null=True)
     args_json_schema = serializers.DictField(required=False, allow_null=True)
     return_char_limit = serializers.IntegerField(min_value=1, max_value=1_000_000, required=False, allow_null=True)
-    pip_requirements = Requirement(many=True, required=False, allow_null=True)
-    npm_requirements = Requirement(many=True, required=False, allow_null=True)
+    pip_requirements = requirements()
+    npm_requirements = requirements()
     default_requires_approval = serializers.BooleanField(required=False, allow_null=True)
     enable_parallel_execution = serializers.BooleanField(required=False, allow_null=True)
 
@@ -59,8 +64,8 @@ class ToolRun(serializers.Serializer[Any]):
     source_type = serializers.CharField(required=False, allow_null=True)
     args_json_schema = serializers.DictField(required=False, allow_null=True)
     json_schema = serializers.DictField(required=False, allow_null=True)
-    pip_requirements = Requirement(many=True, required=False, allow_null=True)
-    npm_requirements = Requirement(many=True, required=False, allow_null=True)
+    pip_requirements = requirements()
+    npm_requirements = requirements()
 
 
 class SchemaRequest(serializers.Serializer[Any]):

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
-from agents.actions.agents import create_agent
+from agents.actions.agents import create_agent, without_nulls
 from agents.actions.blocks import create_block
 from agents.actions.deletion import delete_agent
 from agents.actions.revival import Revival
@@ -15,7 +15,6 @@ from agents.actions.rules import Stored, checked_rules, without_tool
 from agents.models import Agent, Block, Conversation, Message, MessageRole
 from agents.policies.rows import default_conversation
 from agents.wire.agent_file import agent_file
-from lettaweb.lib.bodies import given as without_nulls
 from lettaweb.lib.problems import Problem
 from tools import policies, registry
 from tools.actions import upsert_tool

@@ -119,11 +119,13 @@ def _tools_for(kind: str, given: Given) -> list[Tool]:
     return list(dict.fromkeys([*tools, *tools_by_id(given.get("tool_ids", ()))]))
 
 
+def without_nulls(values: Given) -> dict[str, Any]:
+    """``values`` as every action takes them: a null says nothing."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
 def _new_blocks(agent: Agent, given: Given) -> list[Block]:
-    made = [
-        {name: value for name, value in block.items() if value is not None} for block in given.get("memory_blocks", ())
-    ]
-    return [create_block(block, born_with=agent) for block in made]
+    return [create_block(without_nulls(block), born_with=agent) for block in given.get("memory_blocks", ())]
 
 
 def _columns(given: Given) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from agents.serializers.agents import CreateAgent, optional_text
+from agents.serializers.agents import CreateAgent, optional_list, optional_text
 from agents.serializers.blocks import CreateBlock
 from lettaweb.lib.json import BadJson, loads
 from tools.serializers import ToolCreate
@@ -75,12 +75,12 @@ class FileAgent(CreateAgent):
     """An agent of a file: what creates it, and its history."""
 
     in_context_message_ids = serializers.ListField(child=serializers.CharField(), required=False, allow_null=True)
-    messages = FileMessage(many=True, required=False, allow_null=True)
+    messages = optional_list(FileMessage())
 
 
 class AgentFile(serializers.Serializer[Any]):
     """A whole file."""
 
     agents = FileAgent(many=True, allow_empty=False)
-    tools = FileTool(many=True, required=False, allow_null=True)
-    blocks = FileBlock(many=True, required=False, allow_null=True)
+    tools = optional_list(FileTool())
+    blocks = optional_list(FileBlock())

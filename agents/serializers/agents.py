@@ -40,6 +40,11 @@ def optional_number(minimum: int = 0, maximum: int = MAX_TOKENS) -> serializers.
     return serializers.IntegerField(min_value=minimum, max_value=maximum, required=False, allow_null=True)
 
 
+def optional_list(child: serializers.Serializer[Any]) -> serializers.ListSerializer[Any]:
+    """A list of objects; ``many=True`` would let null through as an element, too."""
+    return serializers.ListSerializer(child=child, required=False, allow_null=True)
+
+
 def variables() -> serializers.DictField:
     child = serializers.CharField(allow_blank=True, trim_whitespace=False, max_length=100_000)
     return serializers.DictField(child=child, required=False, allow_null=True)
@@ -144,10 +149,10 @@ class FirstMessage(serializers.Serializer[Any]):
 class CreateAgent(AgentFields):
     """The body of POST /v1/agents/."""
 
-    memory_blocks = CreateBlock(many=True, required=False, allow_null=True)
+    memory_blocks = optional_list(CreateBlock())
     tools = optional_texts()
     agent_type = serializers.ChoiceField(choices=AGENT_TYPES, required=False, allow_null=True)
-    initial_message_sequence = FirstMessage(many=True, required=False, allow_null=True)
+    initial_message_sequence = optional_list(FirstMessage())
     include_base_tools = optional_flag()
     include_multi_agent_tools = optional_flag()
     include_base_tool_rules = optional_flag()

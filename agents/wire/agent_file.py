@@ -22,6 +22,15 @@ _OF_MESSAGES = (
     *("otid", "group_id", "role", "content", "name", "sender_id", "batch_item_id", "model", "tool_calls"),
     *("tool_call_id", "tool_returns", "created_at", "approve", "approval_request_id", "denial_reason", "approvals"),
 )
+_NOT_OURS: Wire = {
+    **dict.fromkeys(("source_ids", "folder_ids", "initial_message_sequence", "from_template", "project")),
+    **dict.fromkeys(("project_id", "template_id", "base_template_id", "identity_ids")),
+    **dict.fromkeys(("include_base_tools", "include_multi_agent_tools", "include_base_tool_rules"), False),
+    **dict.fromkeys(("include_default_source", "template"), False),
+    "files_agents": [],
+    "group_ids": [],
+}
+"""Fields of an agent in a file that say nothing here: all that it has is named in the others."""
 
 
 def agent_file(agent: Agent, messages: Iterable[Message]) -> Wire:
@@ -50,34 +59,21 @@ def _agent(agent: Agent, messages: Iterable[Message]) -> Wire:
     history, in_context = _history(messages)
     keys = {variable.key: "" for variable in agent.variables.order_by("id")}
     return {
+        **_NOT_OURS,
         "id": "agent-0",
         "name": agent.name,
         "memory_blocks": [],
         "tools": [],
-        "source_ids": None,
-        "folder_ids": None,
         "tool_rules": agent.tool_rules,
         "tags": list(AgentTag.objects.filter(agent=agent).order_by("id").values_list("tag", flat=True)),
         "system": agent.system,
         "agent_type": agent.agent_type,
-        "initial_message_sequence": None,
-        "include_base_tools": False,
-        "include_multi_agent_tools": False,
-        "include_base_tool_rules": False,
-        "include_default_source": False,
         "description": agent.description,
         "metadata": agent.metadata,
         **_model(agent),
-        "from_template": None,
-        "template": False,
-        "project": None,
         "tool_exec_environment_variables": keys,
         "secrets": keys,
         "memory_variables": extra.get("memory_variables"),
-        "project_id": None,
-        "template_id": None,
-        "base_template_id": None,
-        "identity_ids": None,
         "message_buffer_autoclear": agent.message_buffer_autoclear,
         "enable_sleeptime": extra.get("enable_sleeptime"),
         "timezone": agent.timezone,
@@ -86,8 +82,6 @@ def _agent(agent: Agent, messages: Iterable[Message]) -> Wire:
         "hidden": agent.hidden,
         "in_context_message_ids": in_context,
         "messages": history,
-        "files_agents": [],
-        "group_ids": [],
     }
 
 
