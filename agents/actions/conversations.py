@@ -10,16 +10,14 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from agents.actions.boot import prompt_of
 from agents.actions.cancel import cancel_conversation
 from agents.actions.llm import from_handle
 from agents.context import estimate_tokens
 from agents.loop.course import lock
-from agents.memory.blocks import block_views
-from agents.memory.compile import system_prompt
 from agents.models import Agent, Conversation, Message, MessageContext, MessageRole, Run, Step, ToolCall
 from agents.models.run import ACTIVE
 from lettaweb.lib.problems import Problem
-from tools import rules
 
 FIELDS = ("summary", "description", "model", "model_settings", "context_window_limit", "last_message_at")
 MOST_COPIED = 1000  # messages that a fork takes over
@@ -55,7 +53,7 @@ def update_conversation(row: Conversation, given: Mapping[str, Any]) -> Conversa
 
 def recompile(row: Conversation, *, dry_run: bool = False) -> str:
     """The system prompt as it is compiled now; stored as the conversation's system message unless ``dry_run``."""
-    text = _prompt(row)
+    text = prompt_of(row.agent)
     if dry_run:
         return text
     with transaction.atomic():
@@ -168,7 +166,7 @@ def _copied(row: Message, fork: Conversation) -> Message:
 
 
 def _add_system(row: Conversation) -> None:
-    text = _prompt(row)
+    text = prompt_of(row.agent)
     Message.objects.create(
         conversation=row,
         agent=row.agent,
@@ -177,12 +175,6 @@ def _add_system(row: Conversation) -> None:
         created_at=timezone.now(),
         tokens=estimate_tokens(text),
     )
-
-
-def _prompt(row: Conversation) -> str:
-    described = rules.describe(rules.parse_rules(row.agent.tool_rules or []))
-    facts = {"agent id": row.agent.wire_id, "conversation id": row.wire_name or "default"}
-    return system_prompt(row.agent.system, block_views(row.agent), described, metadata=facts)
 
 
 def _text_parts(text: str) -> list[dict[str, Any]]:

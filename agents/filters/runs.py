@@ -53,14 +53,19 @@ def _by_state(query: QueryDict, rows: QuerySet[Run]) -> QuerySet[Run]:
     if unknown := set(statuses) - set(RunStatus.values):
         raise Problem(422, f"statuses: '{min(unknown)[:40]}' is not one of {', '.join(RunStatus.values)}")
     if statuses:
-        rows = rows.filter(status__in=statuses)
-    if statuses and set(statuses) <= set(ACTIVE):
-        rows = active(rows)
+        rows = _of_status(rows, frozenset(statuses))
     background = flag(query, "background")
     if background is not None:
         rows = rows.filter(background=background)
     reason = word(query, "stop_reason")
     return rows.filter(stop_reason=reason) if reason else rows
+
+
+def _of_status(rows: QuerySet[Run], statuses: frozenset[str]) -> QuerySet[Run]:
+    if statuses == {RunStatus.FAILED}:
+        return rows.extra(where=["agents_run.status = 'failed'"])  # as its partial index has it
+    rows = rows.filter(status__in=statuses)
+    return active(rows) if statuses <= set(ACTIVE) else rows
 
 
 def _by_work(query: QueryDict, rows: QuerySet[Run]) -> QuerySet[Run]:

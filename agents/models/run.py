@@ -99,6 +99,7 @@ class Run(Row):
                 fields=["driver", "owner", "id"], condition=Q(status__in=["created", "running"]), name="run_active"
             ),
             models.Index(fields=["completed_at"], condition=Q(events_dropped=False), name="run_log_kept"),
+            models.Index(fields=["id"], condition=Q(status="failed"), name="run_failed"),
         ]
 
     @property

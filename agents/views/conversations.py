@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from agents.actions import conversations as actions
+from agents.actions.compact import compact
 from agents.actions.stop import cancel_all, cancel_runs
 from agents.filters import conversations as filters
 from agents.filters import messages
@@ -101,7 +99,7 @@ class ConversationCompact(APIView):
     def post(self, request: Request, conversation_id: str) -> Response:
         given = bodies.read(Compaction, request)
         row = _named(request, conversation_id, given.get("agent_id"))
-        return compacted(row, given.get("compaction_settings"), request.user)
+        return Response(compact(row, given.get("compaction_settings"), request.user))
 
 
 class ConversationRecompile(APIView):
@@ -133,13 +131,7 @@ class AgentSummarize(APIView):
     def post(self, request: Request, agent_id: str) -> Response:
         row = rows.default_conversation(rows.agent(agent_id))
         settings = bodies.read(Compaction, request).get("compaction_settings")
-        return compacted(row, settings, request.user)
-
-
-def compacted(row: Conversation, settings: Mapping[str, Any] | None, actor: Any) -> Response:
-    from agents.actions.compact import compact
-
-    return Response(compact(row, settings, actor))
+        return Response(compact(row, settings, request.user))
 
 
 def _named(request: Request, conversation_id: str, agent_id: str | None = None) -> Conversation:

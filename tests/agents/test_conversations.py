@@ -270,5 +270,26 @@ def test_it_recompiles_the_system_prompt(agent: Agent, api: APIClient) -> None:
 def test_it_lists_conversations_in_a_fixed_number_of_reads(agent: Agent, django_assert_max_num_queries: Any) -> None:
     for _ in range(20):
         make.make_messages(make.make_conversation(agent), 3)
-    with django_assert_max_num_queries(6):
+    with django_assert_max_num_queries(8):
         assert len(found({"agent_id": agent.wire_id})) == 20
+
+
+def test_it_has_nothing_to_compact_in_a_short_conversation(agent: Agent, api: APIClient) -> None:
+    side = make.make_conversation(agent)
+    make.make_message(side, "hi")
+    for path in (
+        f"conversations/{side.wire_id}/compact",
+        f"conversations/default/compact?agent_id={agent.wire_id}",
+        f"agents/{agent.wire_id}/summarize",
+        f"agents/{agent.wire_id}/summarize?max_message_length=10",
+    ):
+        assert api.post(f"/v1/{path}").status_code == 400
+    body = {"agent_id": agent.wire_id, "compaction_settings": {"mode": "all"}}
+    assert api.post("/v1/conversations/default/compact", body, format="json").status_code == 400
+
+
+@pytest.mark.parametrize("body", [{"compaction_settings": "all"}, {"compaction_settings": [1]}, {"agent_id": {}}, [1]])
+def test_it_refuses_bad_settings_of_a_compaction(agent: Agent, api: APIClient, body: Any) -> None:
+    side = make.make_conversation(agent)
+    for path in (f"conversations/{side.wire_id}/compact", f"conversations/{side.wire_id}/recompile"):
+        assert api.post(f"/v1/{path}", body, format="json").status_code == 422

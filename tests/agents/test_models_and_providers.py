@@ -27,7 +27,7 @@ EMBEDDING = {"name", "display_name", "provider_type", "provider_name", "embeddin
 @pytest.fixture(autouse=True)
 def _no_keys(settings: Any) -> None:
     settings.ANTHROPIC_API_KEY = settings.OPENAI_API_KEY = ""
-    providers.forget_models()
+    providers.forget()
 
 
 def get(path: str, **params: str) -> Any:
