@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "lettaweb.settings")
@@ -14,14 +12,15 @@ import django
 
 django.setup(set_prefix=False)
 
-import structlog  # noqa: E402
 from channels.routing import URLRouter  # noqa: E402
 from django.conf import settings  # noqa: E402
 
 from agents.policies.guard import own_origin, visit_of_scope  # noqa: E402
+from agents.routing import websocket_urlpatterns  # noqa: E402
+from agents.views import stream  # noqa: E402
 from agents.views.replies import send_problem  # noqa: E402
 from lettaweb import checks, lifespan  # noqa: E402
-from lettaweb.errors import problem_of  # noqa: E402
+from lettaweb.errors import problem_of, report  # noqa: E402
 from lettaweb.pages import PagesApplication  # noqa: E402
 from lettaweb.sockets import guarded, refuse  # noqa: E402
 
@@ -30,15 +29,13 @@ Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 App = Callable[[Any, Receive, Send], Awaitable[None]]
 
-log = structlog.get_logger(__name__)
 checks.refuse_unsafe_start()
 pages: App = PagesApplication()
 
 
 def _sockets() -> App:
-    routes = import_module("agents.routing").websocket_urlpatterns if find_spec("agents.routing") else []
-    router: App = URLRouter(routes)
-    known = [pattern.pattern for pattern in routes]
+    router: App = URLRouter(websocket_urlpatterns)
+    known = [route.pattern for route in websocket_urlpatterns]
 
     async def application(scope: Any, receive: Receive, send: Send) -> None:
         # The router raises for an unknown path; that is a client's mistake, not ours.
@@ -69,13 +66,6 @@ def _with_cors(scope: Scope, send: Send) -> Send:
     return sending
 
 
-def _raw_routes() -> tuple[Callable[[Scope], bool], App]:
-    if not find_spec("agents.views.stream"):
-        return (lambda scope: False), pages
-    stream = import_module("agents.views.stream")
-    return stream.matches, stream.application
-
-
 async def _answered(scope: Scope, receive: Receive, send: Send) -> None:
     """A raw route, whose unexpected errors become the same answers as a view's."""
     begun = False
@@ -86,23 +76,21 @@ async def _answered(scope: Scope, receive: Receive, send: Send) -> None:
         await send(message)
 
     try:
-        await raw(scope, receive, sending)
+        await stream.application(scope, receive, sending)
     except Exception as error:
         problem = problem_of(error)
-        if problem.status >= 500:
-            log.error("request_failed", path=scope["path"], status=problem.status, exc_info=error)
+        report(error, problem, path=scope["path"])
         if begun:
             raise
         await send_problem(send, problem)
 
 
 sockets = _sockets()
-is_raw, raw = _raw_routes()
 
 
 async def application(scope: Any, receive: Receive, send: Send) -> None:
     if scope["type"] == "http":
-        if is_raw(scope):
+        if stream.matches(scope):
             await _answered(scope, receive, _with_cors(scope, send))
         else:
             await pages(scope, receive, send)

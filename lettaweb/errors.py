@@ -33,8 +33,8 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response:
     """DRF's EXCEPTION_HANDLER: every exception of a view becomes a response; a bug is logged and a 500."""
     set_rollback()
     problem = problem_of(error)
-    if problem.status >= 500:
-        _log(error, problem, context.get("request"))
+    request = context.get("request")
+    report(error, problem, path=getattr(request, "path", ""))
     return Response(problem.body, status=problem.status, headers=problem.headers)
 
 
@@ -120,12 +120,12 @@ def sentences(errors: Any, path: str = "") -> Iterator[str]:
         yield f"{path}: {errors}" if path else str(errors)
 
 
-def _log(error: BaseException, problem: Problem, request: Any) -> None:
-    details = {"status": problem.status, "method": getattr(request, "method", ""), "path": getattr(request, "path", "")}
+def report(error: BaseException, problem: Problem, *, path: str) -> None:
+    """Log an error that is ours: a bug with its traceback, a database that is busy in one line."""
     if problem.status == 503:
-        log.warning("request_refused", error=type(error).__name__, **details)
-    elif not isinstance(error, Problem):
-        log.error("request_failed", exc_info=error, **details)
+        log.warning("request_refused", error=type(error).__name__, status=503, path=path)
+    elif problem.status >= 500 and not isinstance(error, Problem):
+        log.error("request_failed", exc_info=error, status=problem.status, path=path)
 
 
 # --- what Django itself answers -------------------------------------------------------------------

@@ -6,13 +6,12 @@ import asyncio
 import signal
 import threading
 from collections.abc import Awaitable, Callable, Mapping
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import structlog
 from django.conf import settings
 
+from agents import executor
 from lettaweb.lib import drain
 from lettaweb.lib.db import close_pools
 
@@ -21,15 +20,13 @@ log = structlog.get_logger(__name__)
 
 async def start() -> None:
     """Start the executor on the running loop."""
-    if find_spec("agents.executor"):
-        await import_module("agents.executor").start()
+    await executor.start()
 
 
 async def stop() -> None:
     """Take no new runs, let the running ones come to a point where another process can go on; then end."""
     drain.begin()
-    if find_spec("agents.executor"):
-        await import_module("agents.executor").drain(settings.LETTAWEB_DRAIN_SECONDS)
+    await executor.drain(settings.LETTAWEB_DRAIN_SECONDS)
     close_pools()
 
 
