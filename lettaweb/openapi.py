@@ -57,8 +57,8 @@ def description(prefix: str) -> list[URLPattern]:
     # Those views ask for the class above while they are defined, so it must be there first.
     from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSplitView
 
-    schema = SpectacularJSONAPIView.as_view(permission_classes=[])
-    docs = SpectacularSwaggerSplitView.as_view(url_name="openapi", permission_classes=[])
+    schema = SpectacularJSONAPIView.as_view(authentication_classes=[], permission_classes=[])
+    docs = SpectacularSwaggerSplitView.as_view(url_name="openapi", authentication_classes=[], permission_classes=[])
     return [
         re_path(rf"^{prefix}/openapi\.json/?$", schema, name="openapi"),
         re_path(rf"^{prefix}/docs/?$", docs, name="docs"),

@@ -15,7 +15,7 @@ from agents.policies import tokens
 
 pytestmark = pytest.mark.django_db
 
-OPEN = re.compile(r"^/(v1|latest)/(health|ready)")
+OPEN = re.compile(r"^/(v1|latest)/(health|ready|docs|openapi)")  # they hold nothing of the installation
 SAMPLE = "00000000-0000-4000-8000-000000000000"
 PREFIXES = {"agent": "agent", "block": "block", "tool": "tool", "run": "run", "step": "step",
             "message": "message", "conversation": "conv", "batch": "job", "job": "job", "call": "call"}  # fmt: skip
