@@ -8,7 +8,7 @@ CLIENT_EXTRAS := pytest requests python-dotenv
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run serve test check format bench clients clean
+.PHONY: help run serve test check format bench clients axe clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -19,7 +19,7 @@ run: $(VENV)/.runtime ## install what is missing and serve with demonstration da
 serve: $(VENV)/.runtime ## the same without demonstration data
 	$(BIN)/python manage.py serve
 
-test: $(VENV)/.development $(CLIENTS) ## every test
+test: $(VENV)/.development $(CLIENTS) axe ## every test
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 check: $(VENV)/.development ## format, lint, types, import rules, templates, migrations
@@ -41,6 +41,12 @@ bench: $(VENV)/.development ## measure; writes bench.json
 	$(BIN)/python -m tests.bench
 
 clients: $(CLIENTS) ## virtual environments with both generations of the client SDK
+
+# The accessibility rules that the browser tests read; they skip by name without it.
+axe:
+	@[ -e node_modules/axe-core/axe.min.js ] || ! command -v npm >/dev/null || \
+		npm install --no-save --no-audit --no-fund --silent axe-core@4.14.1 || \
+		echo "axe-core could not be installed" >&2
 
 clean: ## remove what make made; data under var/ stays
 	rm -rf $(VENV) .clients .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -12,6 +12,7 @@ const rows = () => [...document.querySelectorAll("#rows > .row")];
 const fresh = new Set();  // keys of rows that came by themselves and have not been looked at
 let unlisted = 0;         // how many more came that the list has no place for
 let busy = false;
+let typedAhead = null;    // what is typed while the field that it is meant for is still on its way
 
 const made = (html) => {
   const template = document.createElement("template");
@@ -29,9 +30,10 @@ async function pulse() {
   try {
     do {
       again = false;
+      const about = main().dataset.detail;
       const response = await fetch(pulseUrl(), { headers: { Accept: "application/json" }, cache: "no-store" });
       if (response.redirected || response.status === 401) { location.reload(); return; }
-      if (response.ok) apply(await response.json());
+      if (response.ok) apply(await response.json(), about);
     } while (again);
   } catch { /* the server is away: the socket's banner says so */ } finally { asking = false; }
 }
@@ -46,12 +48,12 @@ function pulseUrl() {
   return `/approvals/pulse/?${query}`;
 }
 
-function apply(news) {
+function apply(news, about) {
   count(news);
   for (const [pk, html] of Object.entries(news.rows)) replaceRow(pk, html);
   for (const pk of news.gone) byId(`row-${pk}`)?.classList.add("settled");
   arrive(news);
-  refreshDetail(news.detail);
+  if (main().dataset.detail === about) refreshDetail(news.detail);
   selection();
 }
 
@@ -139,7 +141,10 @@ async function refreshDetail(stamp) {
   const focused = old.contains(document.activeElement);
   const next = made(await response.text());
   if (main() !== old || busy) return;
+  const said = old.querySelector("#notices");
+  if (said?.children.length && !next.querySelector("#notices .notice")) next.querySelector("#notices")?.replaceWith(said);
   old.replaceWith(next);
+  shown = next;
   htmx.process(next);
   next.querySelector(".scroll").scrollTop = top;
   if (focused) byId("subject")?.focus({ preventScroll: true });
@@ -168,11 +173,13 @@ let focusNext = true, shown = main();
 
 document.body.addEventListener("htmx:beforeRequest", () => { busy = true; });
 document.body.addEventListener("htmx:afterRequest", (event) => {
-  busy = false;
-  if (event.detail.requestConfig.verb === "post") pulse();
+  if (!event.detail.successful) typedAhead = null;
+  if (event.detail.requestConfig.verb === "post") setTimeout(pulse, 30);
 });
-document.body.addEventListener("htmx:sendError", () => { busy = false; connection(false); });
+document.body.addEventListener("htmx:sendError", () => { busy = false; typedAhead = null; connection(false); });
+document.body.addEventListener("htmx:afterOnLoad", () => setTimeout(() => { busy = false; }, 500));
 document.body.addEventListener("htmx:afterSettle", () => {
+  busy = false;
   if (main() === shown) return;
   leave();
   shown = main();
@@ -184,6 +191,8 @@ document.body.addEventListener("htmx:afterSettle", () => {
     ?? (shown.dataset.panel === "edit" ? shown.querySelector("#edit-form textarea, #edit-form select, #edit-form input[type=text]") : null)
     ?? (focusNext ? byId("subject") : null);
   target?.focus({ preventScroll: target.id === "subject" });
+  if (typedAhead && target instanceof HTMLTextAreaElement) target.setRangeText(typedAhead, 0, 0, "end");
+  typedAhead = null;
   focusNext = true;
   look();
 });
@@ -263,11 +272,12 @@ document.addEventListener("change", selection);
 // --- keys --------------------------------------------------------------------------------------
 
 const press = (key) => main().querySelector(`[data-key="${key}"]`)?.click();
+const write = (key) => { if (main().querySelector(`[data-key="${key}"]`)) { typedAhead = ""; press(key); } };
 const keys = {
   j: () => open(neighbour(1)),
   k: () => open(neighbour(-1)),
   x: () => { byId(`row-${main().dataset.pk}`)?.querySelector("input")?.click(); },
-  a: () => press("a"), d: () => press("d"), e: () => press("e"), r: () => press("r"),
+  a: () => press("a"), d: () => write("d"), e: () => press("e"), r: () => write("r"),
 };
 
 document.addEventListener("keydown", (event) => {
@@ -277,6 +287,11 @@ document.addEventListener("keydown", (event) => {
     if (close) { event.preventDefault(); close.click(); return; }
     for (const box of document.querySelectorAll("#rows input:checked")) box.checked = false;
     selection();
+  }
+  if (busy && typedAhead !== null && event.key.length === 1 && !typing(event.target)) {
+    typedAhead += event.key;
+    event.preventDefault();
+    return;
   }
   const act = keys[event.key.toLowerCase()];
   if (!act || typing(event.target) || !keysOn()) return;

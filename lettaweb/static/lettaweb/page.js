@@ -82,6 +82,8 @@ document.addEventListener("submit", (event) => {
   }
 });
 
+let lostTimer = 0;
+
 // --- sockets -----------------------------------------------------------------------------------
 
 // A socket that comes back by itself. Sockets only tell that there is something to look at.
@@ -107,7 +109,28 @@ export function socket(path, { heard, opened = () => {}, lost = () => {} }) {
   };
 }
 
-let lostTimer = 0;
+// Pages that are no desk keep their count of waiting calls, and renew themselves where they ask for it.
+async function renew(place) {
+  const response = await fetch(location.href, { cache: "no-store" });
+  if (!response.ok || response.redirected) return;
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  const next = page.getElementById(place.id);
+  if (next) document.getElementById(place.id)?.replaceWith(next);
+}
+
+if (side && !document.getElementById("desk")) {
+  let timer = 0;
+  socket("/ws/approvals/", {
+    heard: (news) => {
+      const count = side.querySelector("[data-count=waiting]");
+      if (count && "waiting" in news) count.textContent = news.waiting;
+      const place = document.querySelector("[data-live]");
+      clearTimeout(timer);
+      if (place && news.type !== "hello" && news.type !== "ping") timer = setTimeout(renew, 150, place);
+    },
+    opened: () => connection(true), lost: () => connection(false),
+  });
+}
 
 export function connection(up) {
   const state = document.getElementById("connection-state");
