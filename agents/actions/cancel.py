@@ -11,7 +11,7 @@ from django.db import transaction
 
 from agents.actions.begin import active_run, locked, waiting_calls
 from agents.events.wake import announce, announce_here
-from agents.loop.course import Course, add_message, course_of
+from agents.loop.course import Course, add_message, course_of, locked_run
 from agents.loop.ending import close_calls, end, fail_open_step
 from agents.loop.prepare import shown_of
 from agents.models import Agent, Conversation, Decision, DecisionKind, MessageRole, Run, RunStatus, Step, StepStatus
@@ -43,7 +43,8 @@ def cancel_agent(agent: Agent, actor: Any) -> list[Run]:
 
 
 def _cancel_active(run: Run) -> Run:
-    run = Run.objects.select_related("conversation", "agent").get(pk=run.pk)
+    # Its row is locked first: deltas that are on their way are seen here, or find the new epoch.
+    run = locked_run(run.pk)
     course = course_of(run)
     cancel_course(course)
     course.log()

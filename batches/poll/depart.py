@@ -1,0 +1,171 @@
+"""Ready members are asked for: the loop prepares their requests, which go into files, one LLM batch each."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+import structlog
+from django.db.models import F, Min, QuerySet
+from django.utils import timezone
+
+from agents import loop, providers
+from agents.context import summary_text
+from agents.loop import Ask, Outcome, Summarize, Summarized
+from agents.providers.base import ProviderError
+from agents.providers.ids import own_names
+from batches.drivers import driver_of
+from batches.drivers.base import Driver
+from batches.models import BatchItem, BatchJob, BatchMember, LLMBatch, LLMState, MemberState
+from batches.poll import faults
+from batches.poll.chunks import Pace
+from batches.poll.cycle import Cycle
+from batches.poll.places import look
+from batches.poll.spool import Spool
+
+ENOUGH = 1000  # ready members leave without waiting for others
+PATIENCE = timedelta(minutes=1)
+ASK = frozenset[str]()
+IN_FLIGHT = (LLMState.SUBMITTING, LLMState.UNKNOWN, LLMState.RUNNING, LLMState.DOWNLOADING, LLMState.STEPPING)
+log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class Filling:
+    """An LLM batch whose file is being written."""
+
+    llm: LLMBatch
+    driver: Driver
+    spool: Spool
+
+    def takes(self, line: bytes) -> bool:
+        full = self.llm.count >= self.driver.most_requests or self.spool.size + len(line) >= self.driver.most_bytes
+        return not full or self.llm.count == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A request as it will stand in the file of ``filling``."""
+
+    filling: Filling
+    content: bytes
+
+
+class Departure:
+    """The ready members of a job on their way into files."""
+
+    def __init__(self, cycle: Cycle, job: BatchJob) -> None:
+        self.cycle, self.job = cycle, job
+        self.open: dict[tuple[str, str], Filling] = {}
+        self.full: list[Filling] = []
+        self.pace = Pace()
+
+    def leave(self) -> list[LLMBatch]:
+        """Write the files of all members that are ready now; their LLM batches."""
+        after = 0
+        while not self.cycle.over:
+            members = list(ready(self.job).filter(pk__gt=after).order_by("id")[: self.pace.size])
+            if not members:
+                break
+            after = members[-1].pk
+            self._write(members)
+        return [self._seal(filling) for filling in [*self.full, *self.open.values()]]
+
+    def _write(self, members: Sequence[BatchMember]) -> None:
+        summaries: list[tuple[BatchMember, Summarize]] = []
+        with self.pace.transaction(len(members)):
+            orders = look(self.job, [(member, None) for member in members], hold=ASK)
+            lines = self._lines(members, orders)
+            summaries = [(m, order) for m in members if isinstance(order := orders.get(m.pk), Summarize)]
+        faults.reach("prepared")
+        for line in lines:
+            line.filling.spool.add(line.content)
+        for member, order in summaries:
+            self._summarize(member, order)
+
+    def _lines(self, members: Sequence[BatchMember], orders: dict[int, loop.Order]) -> list[Line]:
+        asked = [(member, order) for member in members if isinstance(order := orders.get(member.pk), Ask)]
+        items = _items([member for member, _ in asked])
+        lines, placed = [], dict[int, tuple[LLMBatch, list[int]]]()
+        for member, order in asked:
+            item = items[member.pk]
+            line = self._line(item, order)
+            lines.append(line)
+            llm = line.filling.llm
+            placed.setdefault(llm.pk, (llm, []))[1].append(item.pk)
+            names = [tool.name for tool in order.request.tools]
+            if own_names(names):
+                BatchItem.objects.filter(pk=item.pk).update(tools=names)
+        for llm, keys in placed.values():
+            BatchItem.objects.filter(pk__in=keys).update(llm_batch=llm, updated_at=timezone.now())
+            LLMBatch.objects.filter(pk=llm.pk).update(count=F("count") + len(keys))
+        return lines
+
+    def _line(self, item: BatchItem, order: Ask) -> Line:
+        driver = driver_of(order.provider)
+        assert driver is not None
+        content = driver.provider.batch_line(item.wire_id, order.request)
+        filling = self._filling(driver, order.request.model, content)
+        filling.llm.count += 1
+        return Line(filling, content)
+
+    def _filling(self, driver: Driver, model: str, line: bytes) -> Filling:
+        key = (driver.name, model if driver.one_model else "")
+        found = self.open.get(key)
+        if found is not None and not found.takes(line):
+            self.full.append(self.open.pop(key))
+            found = None
+        if found is None:
+            llm = LLMBatch.objects.create(uuid=uuid.uuid4(), job=self.job, provider=key[0], model=key[1])
+            found = self.open[key] = Filling(llm, driver, Spool(llm.uuid))
+        return found
+
+    def _summarize(self, member: BatchMember, order: Summarize) -> None:
+        """A request that does not fit: a summary is made in a live call, and the member leaves with the next wave."""
+        outcome: Outcome = self.cycle.wait(summarized(order))
+        with self.pace.transaction(1):
+            look(self.job, [(member, outcome)])
+
+    def _seal(self, filling: Filling) -> LLMBatch:
+        filling.spool.close()
+        llm = filling.llm
+        llm.size, llm.digest, llm.status = filling.spool.size, filling.spool.digest, LLMState.CREATED
+        llm.save(update_fields=["size", "digest", "status", "updated_at"])
+        faults.reach("spooled")
+        return llm
+
+
+async def summarized(order: Summarize) -> Summarized:
+    try:
+        response = await providers.get(order.provider).complete(order.request)
+    except ProviderError as error:
+        return Summarized(order, None, error.message)
+    text = summary_text(response, clip_chars=order.clip_chars)
+    return Summarized(order, text, "" if text else "The model gave no summary")
+
+
+def ready(job: BatchJob) -> QuerySet[BatchMember]:
+    rows = BatchMember.objects.filter(job=job, state=MemberState.READY)
+    return rows.select_related("run").only("id", "job", "agent_id", "agent_uuid", "state", "steps", "retries", "turn",
+                                           "run__id", "run__epoch")  # fmt: skip
+
+
+def may_leave(job: BatchJob, *, begun: int = 0) -> bool:
+    """Whether ready members leave now: enough of them, one waited for long, or nothing else is under way."""
+    rows = BatchMember.objects.filter(job=job, state=MemberState.READY)
+    oldest = rows.aggregate(oldest=Min("since"))["oldest"]
+    if oldest is None:
+        return False
+    if oldest < timezone.now() - PATIENCE:
+        return True
+    if not LLMBatch.objects.filter(job=job, local=False, status__in=IN_FLIGHT).exists():
+        return True
+    return len(rows.values_list("pk")[:ENOUGH]) == ENOUGH
+
+
+def _items(members: Sequence[BatchMember]) -> dict[int, BatchItem]:
+    """The item of each member's next model call."""
+    rows = BatchItem.objects.filter(member__in=[member.pk for member in members], llm_batch=None, answered_at=None)
+    return {row.member_id: row for row in rows.only("id", "uuid", "member_id").order_by("id")}

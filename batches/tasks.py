@@ -1,0 +1,28 @@
+"""What the queue runs for batches: at most 45 s at a time, with the progress on the rows."""
+
+from __future__ import annotations
+
+import time
+
+from django.conf import settings
+
+from batches import poll as poller
+from batches.models import BatchJob, JobStatus
+
+SECONDS = 45.0
+SHORTEST = 1.0  # seconds of a tick that are worth another poll
+
+
+def poll() -> None:
+    """Every minute: poll, and poll again within the minute as often as the setting says."""
+    end = time.monotonic() + SECONDS
+    while poller.run(end - time.monotonic()) and BatchJob.objects.filter(status=JobStatus.RUNNING).exists():
+        pause = float(settings.LETTAWEB_BATCH_POLL_SECONDS)
+        if time.monotonic() + pause + SHORTEST > end:
+            break
+        time.sleep(pause)
+
+
+def poll_now() -> None:
+    """Somebody has new work: one poll."""
+    poller.run(SECONDS)

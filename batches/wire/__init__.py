@@ -1,0 +1,1 @@
+"""Rows of batches in their wire form."""
