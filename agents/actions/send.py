@@ -7,8 +7,19 @@ from typing import Any
 
 from django.db import transaction
 
-from agents.actions.begin import Started, Wanted, active_run, busy, course_of_new, create_run, locked, pending, waiting_calls
+from agents.actions.begin import (
+    Started,
+    Wanted,
+    active_run,
+    busy,
+    course_of_new,
+    create_run,
+    locked,
+    pending,
+    waiting_calls,
+)
 from agents.actions.decide import Sender, answer
+from agents.actions.llm import from_handle
 from agents.actions.requests import Input, MessageRequest
 from agents.context import estimate_tokens
 from agents.loop.compact import window
@@ -18,10 +29,10 @@ from agents.models import Conversation, Message, MessageRole, Run
 from lettaweb.lib.problems import Problem
 
 
-def send(
-    conversation: Conversation, request: MessageRequest, *, actor: Any, owner: uuid.UUID | None = None
-) -> Started:
+def send(conversation: Conversation, request: MessageRequest, *, actor: Any, owner: uuid.UUID | None = None) -> Started:
     """Begin (or find) the run that answers ``request``. Raises a :class:`Problem` and stores nothing then."""
+    if request.options.get("override_model"):
+        from_handle(request.options["override_model"])
     sender = Sender(actor, owner)
     with transaction.atomic():
         locked(conversation)

@@ -31,10 +31,13 @@ def prepare(course: Course) -> Ask | Summarize | None:
     system = _system_prompt(course, box, history)
     try:
         what = offered(box, must_call=_required(course, box))
+        request = _request(course, system, history, what)
     except rules.NoValidToolsError as error:
         fail(course, "no_valid_tools", str(error))
         return None
-    request = _request(course, system, history, what)
+    except (providers.UnknownProvider, ValueError):
+        fail(course, "unknown_model", f"No provider of this server offers the model {handle(course)}")
+        return None
     used = context.estimate_tokens(request)
     summary = summary_order(course, history, used)
     if summary is not None:

@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.conf import settings
+
 from agents.events import Batch, LogGone, read_events
 from agents.models import Run, Step
 from agents.policies import rights, rows
@@ -16,8 +18,6 @@ from agents.wire.messages import View, as_seen
 from lettaweb.lib import drain, sse
 from lettaweb.lib.json import dumps
 from lettaweb.lib.problems import Problem
-
-PING_SECONDS = 25.0
 
 ERROR_STATUS = {
     "bad_request": 400,
@@ -141,7 +141,7 @@ async def _tell(run: Run, wanted: Wanted, send: Send) -> None:
     try:
         while True:
             upcoming = upcoming or asyncio.ensure_future(_next(events))
-            done, _ = await asyncio.wait([upcoming], timeout=PING_SECONDS)
+            done, _ = await asyncio.wait([upcoming], timeout=settings.LETTAWEB_PING_SECONDS)
             if not done:
                 await _send_text(send, _silence(run, last, wanted))
                 continue

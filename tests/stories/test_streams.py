@@ -248,7 +248,7 @@ def test_it_pings_first_only_where_clients_expect_it(api: Client) -> None:
 
 def test_it_returns_only_the_types_that_were_asked_for(api: Client) -> None:
     agent = api.agent()
-    wanted = {"include_return_message_types": ["assistant_message"]}
+    wanted: dict[str, Json] = {"include_return_message_types": ["assistant_message"]}
     assert api.send(agent, "hi", **wanted).types == ["assistant_message"]
     chunks = api.stream(agent, "hi", **wanted)
     assert types_of(chunks) == ["assistant_message", *END]
