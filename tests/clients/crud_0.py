@@ -56,8 +56,7 @@ def agent_story(client: Any, tool: Any) -> Any:
     assert [found.id for found in client.agents.list(tags=["crud0"], match_all_tags=True, limit=1)] == [agent.id]
     assert client.agents.count() >= 1
     assert "crud0" in client.tags.list()
-    config = agent.llm_config
-    config.context_window = 9000
+    config = agent.llm_config.model_copy(update={"context_window": 9000})
     changed = client.agents.modify(agent_id=agent.id, name="renamed", llm_config=config)
     assert (changed.name, changed.llm_config.context_window) == ("renamed", 9000)
     assert client.agents.context.retrieve(agent_id=agent.id).context_window_size_max == 9000

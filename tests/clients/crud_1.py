@@ -43,7 +43,7 @@ def agent_story(client: Any, tool: Any) -> Any:
         secrets={"KEY": "value"},
         parallel_tool_calls=True,
     )
-    assert agent.model_settings.parallel_tool_calls is True
+    assert agent.model_settings["parallel_tool_calls"] is True
     assert agent.secrets[0].value == "value"
     assert client.agents.retrieve(agent.id, include=["agent.tools", "agent.tags"]).tags == ["crud1"]
     assert [found.id for found in client.agents.list(tags=["crud1"])] == [agent.id]
