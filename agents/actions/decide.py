@@ -14,12 +14,14 @@ from typing import Any
 
 from django.utils import timezone
 
+from agents.actions.already import already
 from agents.actions.begin import Started, Wanted, active_run, busy, create_run, waiting_calls
 from agents.actions.repeat import already_answered
 from agents.actions.requests import Approval, MessageRequest, Verdict
 from agents.actions.verdicts import record
 from agents.loop.course import Course, message_row
 from agents.models import CallKind, Conversation, Decision, Message, MessageRole, Run, RunStatus, ToolCall
+from agents.policies.rights import DECIDE, can
 from lettaweb.lib.ids import wire_id
 from lettaweb.lib.problems import Problem
 
@@ -51,9 +53,17 @@ def answer(conversation: Conversation, request: MessageRequest, sender: Sender) 
         if running is not None and running.driver == "batch":
             raise busy(running)
         raise Problem(400, NONE_PENDING)
-    for call, verdict in matched(waiting, request.approval):
+    pairs = matched(waiting, request.approval)
+    _check_right(pairs, sender)
+    for call, verdict in pairs:
         record(call, verdict, sender)
     return go_on(conversation, waiting, request, sender)
+
+
+def _check_right(pairs: Sequence[tuple[ToolCall, Verdict]], sender: Sender) -> None:
+    """Results of a client's own tools are part of a conversation; everything else is a decision."""
+    if any(call.kind != CallKind.CLIENT for call, _ in pairs) and not can(sender.user, DECIDE):
+        raise Problem(403, "You may not decide tool calls")
 
 
 def matched(waiting: Sequence[ToolCall], approval: Approval) -> list[tuple[ToolCall, Verdict]]:
@@ -76,14 +86,13 @@ def matched(waiting: Sequence[ToolCall], approval: Approval) -> list[tuple[ToolC
 
 
 def _agreed(waiting: Sequence[ToolCall], approval: Approval, given: Sequence[str]) -> set[str]:
-    """Ids of the same set that people decided before, the way the client says."""
+    """Ids of the same set that people decided before, the way the client says; the 409 for another way."""
     beside = ToolCall.objects.filter(message_id=waiting[0].message_id, gated=True, call_id__in=given)
     settled = {call.call_id: call for call in beside if not call.waiting}
-    return {
-        call_id
-        for call_id, verdict in zip(given, approval.verdicts, strict=True)
-        if call_id in settled and same_decision(settled[call_id], verdict)
-    }
+    for call_id, verdict in zip(given, approval.verdicts, strict=True):
+        if call_id in settled and not same_decision(settled[call_id], verdict):
+            raise already(settled[call_id])
+    return set(settled)
 
 
 def same_decision(call: ToolCall, verdict: Verdict) -> bool:
