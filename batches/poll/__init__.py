@@ -10,7 +10,7 @@ import time
 
 import structlog
 
-from batches.models import BatchJob, JobStatus
+from batches.models import BatchJob, BatchMember, JobStatus, MemberState
 from batches.poll import lease, local
 from batches.poll.act import act
 from batches.poll.begin import begin
@@ -61,18 +61,25 @@ def advance(current: Cycle, job: BatchJob) -> None:
     download(current, job)
     step(current, job)
     look_after_parked(job)
-    if job.cancelled_at is None:
+    if _goes_on(job):
         act(current, job)
+    if _goes_on(job):
         send(current, job)
     follow(current, job)
     close(job)
+
+
+def _goes_on(job: BatchJob) -> bool:
+    """Whether nobody cancelled the job meanwhile; sees who paused it."""
+    job.refresh_from_db(fields=["cancelled_at", "paused_at", "send_after"])
+    return job.cancelled_at is None
 
 
 def send(current: Cycle, job: BatchJob) -> None:
     """Send what is ready, wave after wave."""
     while job.paused_at is None and not current.over:
         begun = begin(current, job, most=WAVE)
-        left = Departure(current, job).leave() if may_leave(job) else []
+        left = Departure(current, job).leave() if may_leave(current, job) else []
         submit(current, job)
         if not begun and not left:
             break
@@ -92,8 +99,15 @@ def run(seconds: float) -> bool:
         # The wish is looked at after the lease is given back: who could not get it had wished before.
         if lease.wished():
             continue
+        if unfinished():
+            break
         if not local.under_way() or time.monotonic() + LOCAL_PAUSE > end:
             return True
         time.sleep(LOCAL_PAUSE)
     wake_anew()
     return True
+
+
+def unfinished() -> bool:
+    """Whether tools are left that there was no time to start."""
+    return BatchMember.objects.filter(job__status=JobStatus.RUNNING, state=MemberState.ACTING).exists()

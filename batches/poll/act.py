@@ -14,16 +14,14 @@ from django.db.models import QuerySet
 from agents import loop
 from agents.events import Fence
 from agents.loop import Act, CallToRun, Lost, Outcome, Ran
-from agents.loop.crash import fail_run
 from batches.models import BatchJob, BatchMember, MemberState
 from batches.poll import faults
 from batches.poll.cycle import Cycle
-from batches.poll.places import end, look
+from batches.poll.places import fail_member, look
 from tools import runner, sandbox
 
 BEFORE_ASK = frozenset({"ask"})
 BEFORE_ANYTHING = frozenset({"act", "ask"})
-INTERNAL = {"type": "internal_error", "message": "An unknown error occurred"}
 log = structlog.get_logger(__name__)
 
 
@@ -88,9 +86,7 @@ class Acts:
                 return look(self.job, [(member, outcome)], hold=hold).get(member.pk)
         except Exception:
             log.exception("member_failed", job=self.job.wire_id, member=member.pk)
-            if member.run is not None:
-                fail_run(Fence(member.run.pk, member.run.epoch))
-            end(member, MemberState.FAILED, INTERNAL)
+            fail_member(member)
             return None
 
     def _collect(self, threads: ThreadPoolExecutor) -> None:

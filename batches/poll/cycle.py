@@ -58,7 +58,7 @@ class Cycle:
 
     @property
     def may_act(self) -> bool:
-        return not self.over and time.monotonic() - self.began < self.act_seconds
+        return not self.over and (self.by_hand or time.monotonic() - self.began < self.act_seconds)
 
     def due(self, rows: QuerySet[LLMBatch]) -> QuerySet[LLMBatch]:
         """Those of ``rows`` that are to be dealt with now."""

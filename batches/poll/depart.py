@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 import structlog
@@ -22,7 +22,7 @@ from batches.models import BatchItem, BatchJob, BatchMember, LLMBatch, LLMState,
 from batches.poll import faults
 from batches.poll.chunks import Pace
 from batches.poll.cycle import Cycle
-from batches.poll.places import look
+from batches.poll.places import fail_member, look
 from batches.poll.spool import Spool
 
 ENOUGH = 1000  # ready members leave without waiting for others
@@ -39,10 +39,16 @@ class Filling:
     llm: LLMBatch
     driver: Driver
     spool: Spool
+    count: int = 0
+    size: int = 0
 
     def takes(self, line: bytes) -> bool:
-        full = self.llm.count >= self.driver.most_requests or self.spool.size + len(line) >= self.driver.most_bytes
-        return not full or self.llm.count == 0
+        full = self.count >= self.driver.most_requests or self.size + len(line) + 1 > self.driver.most_bytes
+        return not full or self.count == 0
+
+    def take(self, line: bytes) -> None:
+        self.count += 1
+        self.size += len(line) + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +57,14 @@ class Line:
 
     filling: Filling
     content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What came of members: lines for files, and summaries to be made first."""
+
+    lines: list[Line] = field(default_factory=list)
+    summaries: list[tuple[BatchMember, Summarize]] = field(default_factory=list)
 
 
 class Departure:
@@ -74,16 +88,38 @@ class Departure:
         return [self._seal(filling) for filling in [*self.full, *self.open.values()]]
 
     def _write(self, members: Sequence[BatchMember]) -> None:
-        summaries: list[tuple[BatchMember, Summarize]] = []
+        """Prepare members and write their lines. A disk that is full stops here: what is not whole is unmade later."""
+        prepared = self._prepared(members)
+        faults.reach("prepared")
+        for line in prepared.lines:
+            line.filling.spool.add(line.content)
+        for member, order in prepared.summaries:
+            self._summarize(member, order)
+
+    def _prepared(self, members: Sequence[BatchMember]) -> Prepared:
+        """Members in one transaction; after a bug with one of them each in its own, so that the others go on."""
+        before = self._remember()
+        try:
+            return self._prepare(members)
+        except Exception:
+            log.exception("members_not_prepared", job=self.job.wire_id, members=len(members))
+            self.open, self.full = before
+        if len(members) == 1:
+            fail_member(members[0])
+            return Prepared()
+        found = [self._prepared([member]) for member in members]
+        return Prepared([x for one in found for x in one.lines], [x for one in found for x in one.summaries])
+
+    def _remember(self) -> tuple[dict[tuple[str, str], Filling], list[Filling]]:
+        """The files as they are, for the case that the transaction comes to nothing."""
+        copies = {id(one): replace(one) for one in [*self.open.values(), *self.full]}
+        return {key: copies[id(one)] for key, one in self.open.items()}, [copies[id(one)] for one in self.full]
+
+    def _prepare(self, members: Sequence[BatchMember]) -> Prepared:
         with self.pace.transaction(len(members)):
             orders = look(self.job, [(member, None) for member in members], hold=ASK)
-            lines = self._lines(members, orders)
             summaries = [(m, order) for m in members if isinstance(order := orders.get(m.pk), Summarize)]
-        faults.reach("prepared")
-        for line in lines:
-            line.filling.spool.add(line.content)
-        for member, order in summaries:
-            self._summarize(member, order)
+            return Prepared(self._lines(members, orders), summaries)
 
     def _lines(self, members: Sequence[BatchMember], orders: dict[int, loop.Order]) -> list[Line]:
         asked = [(member, order) for member in members if isinstance(order := orders.get(member.pk), Ask)]
@@ -108,7 +144,7 @@ class Departure:
         assert driver is not None
         content = driver.provider.batch_line(item.wire_id, order.request)
         filling = self._filling(driver, order.request.model, content)
-        filling.llm.count += 1
+        filling.take(content)
         return Line(filling, content)
 
     def _filling(self, driver: Driver, model: str, line: bytes) -> Filling:
@@ -131,6 +167,7 @@ class Departure:
     def _seal(self, filling: Filling) -> LLMBatch:
         filling.spool.close()
         llm = filling.llm
+        llm.count = filling.count
         llm.size, llm.digest, llm.status = filling.spool.size, filling.spool.digest, LLMState.CREATED
         llm.save(update_fields=["size", "digest", "status", "updated_at"])
         faults.reach("spooled")
@@ -152,8 +189,10 @@ def ready(job: BatchJob) -> QuerySet[BatchMember]:
                                            "run__id", "run__epoch")  # fmt: skip
 
 
-def may_leave(job: BatchJob, *, begun: int = 0) -> bool:
+def may_leave(cycle: Cycle, job: BatchJob) -> bool:
     """Whether ready members leave now: enough of them, one waited for long, or nothing else is under way."""
+    if job.send_after is not None and job.send_after > timezone.now() and not cycle.by_hand:
+        return False
     rows = BatchMember.objects.filter(job=job, state=MemberState.READY)
     oldest = rows.aggregate(oldest=Min("since"))["oldest"]
     if oldest is None:

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from agents.loop import AskFailed
+from agents.loop import AskFailed, Outcome
 from agents.models import Run, Step, StepStatus
 from agents.providers.base import ProviderError
 from batches.models import BatchItem, BatchJob, BatchMember, MemberState, RequestStatus, StepState
 from batches.poll.chunks import Pace
 from batches.poll.places import look, make_retry_items
 
+OWN_KINDS = frozenset({"expired", "canceled", "missing_result"})
 RETRIED = frozenset({"rate_limit", "overloaded", "server", "timeout"})
 
 
@@ -43,12 +44,17 @@ def fail(job: BatchJob, failed: Sequence[tuple[BatchItem, ProviderError]]) -> No
         if may_retry(job, item.member, error):
             again.append(item.member)
         else:
-            over.append((item.member, AskFailed(steps.get(item.member.run_id or 0, 0), error)))
+            over.append((item.member, _outcome(job, steps.get(item.member.run_id or 0, 0), error)))
     BatchItem.objects.bulk_update(
         [item for item, _ in failed], ["request_status", "error", "answered_at", "updated_at"]
     )
     _again(job, again)
     look(job, over)
+
+
+def _outcome(job: BatchJob, step: int, error: ProviderError) -> Outcome:
+    """What the loop is told; of a cancelled job only that it ends."""
+    return None if job.cancelled_at is not None else AskFailed(step, error)
 
 
 def _note(item: BatchItem, error: ProviderError) -> None:
@@ -57,7 +63,8 @@ def _note(item: BatchItem, error: ProviderError) -> None:
         error.detail, RequestStatus.FAILED
     )
     item.step_status = StepState.PAUSED
-    item.error = {"type": error.kind, "message": error.message, "detail": error.detail}
+    kind = error.detail if error.detail in OWN_KINDS else error.kind
+    item.error = {"type": kind, "message": error.message, "detail": error.detail}
     item.answered_at = item.updated_at = now
 
 

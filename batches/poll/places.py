@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
@@ -15,17 +16,20 @@ from agents import loop
 from agents.actions.cancel import cancel_course
 from agents.events import Fence
 from agents.loop import Course, Held, Outcome
+from agents.loop.crash import fail_run
 from agents.loop.many import log_many, resume_many
 from agents.loop.offer import RULE_OUTCOMES
 from agents.models import Run, RunStatus, ToolCall
-from batches.models import BatchItem, BatchJob, BatchMember, MemberState
+from batches.models import BatchItem, BatchJob, BatchMember, MemberState, RequestStatus
 
+OVER = frozenset({MemberState.DONE, MemberState.FAILED, MemberState.CANCELLED, MemberState.EXPIRED})
 BEFORE_BOTH = frozenset({"act", "ask"})
 STATE_OF = {
     RunStatus.COMPLETED: MemberState.DONE,
     RunStatus.FAILED: MemberState.FAILED,
     RunStatus.CANCELLED: MemberState.CANCELLED,
 }
+INTERNAL = {"type": "internal_error", "message": "An unknown error occurred"}
 GONE = {"type": "agent_deleted", "message": "The agent was deleted"}
 ENDED_ELSEWHERE = {"type": "cancelled", "message": "The run was ended by somebody else"}
 
@@ -72,6 +76,15 @@ def _move_on(members: Sequence[BatchMember], courses: Mapping[int, Course], orde
             moved[_open_state(orders[member.pk])].append(member)
     for state, found in moved.items():
         move(found, state, next(iter(courses.values())).now)
+    _close_items([member for member in members if member.state in OVER])
+
+
+def _close_items(members: Sequence[BatchMember]) -> None:
+    """A member that is over will not be asked again: its item that was never sent is over, too."""
+    for state, status in ((MemberState.FAILED, RequestStatus.FAILED), (MemberState.CANCELLED, RequestStatus.CANCELLED)):
+        keys = [member.pk for member in members if member.state == state]
+        rows = BatchItem.objects.filter(member__in=keys, llm_batch=None, answered_at=None)
+        rows.update(request_status=status, answered_at=timezone.now())
 
 
 def _open_state(order: loop.Order) -> MemberState:
@@ -110,11 +123,22 @@ def end(member: BatchMember, state: str, error: Mapping[str, Any] | None, now: d
     member.save(update_fields=["state", "since", "error"])
 
 
+def fail_member(member: BatchMember) -> None:
+    """A bug met this member: its run fails, its conversation stays usable, the others go on."""
+    if member.run is not None:
+        fail_run(Fence(member.run.pk, member.run.epoch))
+    with transaction.atomic():
+        end(member, MemberState.FAILED, INTERNAL)
+        _close_items([member])
+
+
 # --- items -------------------------------------------------------------------------------------------
 
 
 def make_items(job: BatchJob, held: Sequence[tuple[BatchMember, Course]]) -> None:
     """The item of each member's next model call; its uuid goes into the run, and so onto its messages."""
+    asked = _unsent([member for member, _ in held]) if held else set[int]()
+    held = [(member, course) for member, course in held if member.pk not in asked]
     if not held:
         return
     histories = _histories([course.turn_id for _, course in held])
@@ -131,6 +155,12 @@ def make_items(job: BatchJob, held: Sequence[tuple[BatchMember, Course]]) -> Non
         by_steps[member.steps].append(member.pk)
     for steps, keys in by_steps.items():
         BatchMember.objects.filter(pk__in=keys).update(steps=steps)
+
+
+def _unsent(members: Sequence[BatchMember]) -> set[int]:
+    """Those that have an item which was not sent yet: nothing but a summary came between."""
+    rows = BatchItem.objects.filter(member__in=[member.pk for member in members], llm_batch=None, answered_at=None)
+    return set(rows.values_list("member", flat=True))
 
 
 def item_row(job: BatchJob, member: BatchMember, rules: Sequence[Any], called: Sequence[str]) -> BatchItem:

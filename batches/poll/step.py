@@ -11,9 +11,7 @@ from django.conf import settings
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from agents.events import Fence
 from agents.loop import Answered
-from agents.loop.crash import fail_run
 from agents.models import Agent
 from agents.providers.base import BatchResult, ModelResponse, ProviderError, Usage
 from batches.drivers import driver_of
@@ -25,7 +23,7 @@ from batches.poll.cycle import Cycle
 from batches.poll.fail import fail, fail_items, open_steps
 from batches.poll.money import cost_of
 from batches.poll.pause import PAUSES, pause
-from batches.poll.places import end, look
+from batches.poll.places import INTERNAL, fail_member, look
 
 MISSING = ProviderError("invalid_response", "The provider gave no result for this request", detail="missing_result")
 log = structlog.get_logger(__name__)
@@ -114,14 +112,10 @@ def _absorb_alone(job: BatchJob, llm: LLMBatch, one: Read, pace: Pace) -> None:
         _absorb(job, llm, [one], pace)
     except Exception:
         log.exception("item_not_stepped", item=one.item.wire_id)
-        run = one.item.member.run
-        if run is not None:
-            fail_run(Fence(run.pk, run.epoch))
+        fail_member(one.item.member)
         with pace.transaction(1):
-            error = {"type": "internal_error", "message": "An unknown error occurred"}
-            end(one.item.member, MemberState.FAILED, error)
             BatchItem.objects.filter(pk=one.item.pk).update(
-                request_status=RequestStatus.FAILED, error=error, answered_at=timezone.now()
+                request_status=RequestStatus.FAILED, error=INTERNAL, answered_at=timezone.now()
             )
             StagedResult.objects.filter(item=one.item).delete()
 
