@@ -48,6 +48,7 @@ class Sdk:
         self._client_class = client_class
         self._account = account
         self._clients: Clients[Closable] = Clients()
+        self._imported = False
 
     @property
     def account(self) -> Account:
@@ -56,13 +57,14 @@ class Sdk:
     def warm(self) -> None:
         """Import the SDK; blocks for seconds, for a thread."""
         importlib.import_module(self._module)
+        self._imported = True
 
     async def client(self) -> Any:
         """The shared client of the running loop. Raises ProviderError when the settings name no account."""
         account = self.account
         if not (account.key or account.base_url):
             raise ProviderError("not_configured", f"{self.vendor} is not configured on this server")
-        if self._module not in sys.modules:
+        if not self._imported:  # a module that is only half imported is in sys.modules, too
             await asyncio.to_thread(self.warm)
 
         def make() -> Closable:
