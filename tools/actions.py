@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 
+from lettaweb.lib.holding import held
 from lettaweb.lib.problems import Problem
 from tools import policies, registry, runner, schema
 from tools.models import Tool, ToolType
 
 TRIES = 3
+TRIALS = 6  # tools tried out at once
 DEFAULT_CHAR_LIMIT = 50_000  # of what a source that is not stored returns
 FIELDS = (
     "description",
@@ -28,6 +32,8 @@ FIELDS = (
     "enable_parallel_execution",
     "metadata",
 )
+
+_trials = threading.BoundedSemaphore(TRIALS)
 
 
 def upsert_tool(actor: policies.Actor, given: Mapping[str, Any]) -> Tool:
@@ -83,16 +89,11 @@ def delete_tool(actor: policies.Actor, tool: Tool) -> None:
 def hold_tools(tools: Iterable[Tool]) -> None:
     """Keep tools from being deleted until the caller's transaction ends; take them before any agent's lock.
 
-    Many may hold a tool at once. Raises a :class:`Problem` 404 for one that is gone. Where transactions
-    that write follow each other anyway (SQLite) there is nothing to lock.
+    Many may hold a tool at once. Raises a :class:`Problem` 404 for one that is gone.
     """
     wanted = {tool.pk: tool for tool in tools}
-    if connection.features.has_select_for_update:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT id FROM tools_tool WHERE id = ANY(%s) ORDER BY id FOR KEY SHARE", [list(wanted)])
-            found = {row[0] for row in cursor.fetchall()}
-    else:
-        found = set(Tool.objects.filter(pk__in=wanted).values_list("pk", flat=True))
+    rows = Tool.objects.filter(pk__in=wanted).order_by("pk").values_list("pk")
+    found = {pk for (pk,) in held(rows, "KEY SHARE")}
     for pk, tool in wanted.items():
         if pk not in found:
             raise Problem(404, f"Tool with ID {tool.wire_id} not found")
@@ -112,7 +113,22 @@ def run_source(actor: policies.Actor, given: Mapping[str, Any]) -> runner.ToolRe
         pip_requirements=tuple(runner.requirement(entry) for entry in given.get("pip_requirements") or ()),
     )
     call = runner.sandbox_call(code, given["args"], call_id=f"run-{uuid4()}", environment=given.get("env_vars"))
-    return runner.run_blocking(code, call)
+    with trial():
+        return runner.run_blocking(code, call)
+
+
+@contextmanager
+def trial() -> Iterator[None]:
+    """A place among those that try out a tool; a :class:`Problem` 429 when all are taken.
+
+    Each of them keeps a thread of the API waiting for its tool.
+    """
+    if not _trials.acquire(blocking=False):
+        raise Problem(429, "Too many tools are being tried out; please try again", headers={"Retry-After": "2"})
+    try:
+        yield
+    finally:
+        _trials.release()
 
 
 def add_base_tools(actor: policies.Actor) -> list[Tool]:
@@ -131,10 +147,12 @@ def ensure_builtins() -> list[Tool]:
 def described(given: Mapping[str, Any]) -> dict[str, Any]:
     """``given`` with its JSON schema and its description: from the request, else from the source.
 
-    Raises a :class:`Problem` 400 whose text names what is wrong with the source.
+    All follow the source: what an earlier request said of its arguments does not outlive it. Raises a
+    :class:`Problem` 400 whose text names what is wrong with the source.
     """
     fields = {name: given[name] for name in FIELDS if name in given}
     fields["json_schema"] = schema_of(given)
+    fields.setdefault("args_json_schema", {})
     fields.setdefault("description", str(fields["json_schema"].get("description") or ""))
     return fields
 

@@ -15,6 +15,7 @@ from agents.actions.labels import checked_label
 from agents.memory.blocks import check_value
 from agents.models import Agent, AgentBlock, Block
 from agents.wire.blocks import EXTRA
+from lettaweb.lib.holding import held
 from lettaweb.lib.problems import Problem
 
 COLUMNS = (
@@ -78,20 +79,25 @@ def delete_block(block: Block) -> None:
 def attach_block(agent: Agent, block: Block) -> None:
     """Give ``agent`` a block; again is fine. A :class:`Problem` 409 when it has another one of that label."""
     with transaction.atomic():
-        block = _locked(block)
         attach_blocks(agent, [block])
 
 
 def attach_blocks(agent: Agent, blocks: Iterable[Block]) -> None:
-    """As :func:`attach_block`, inside a transaction that the caller holds."""
+    """As :func:`attach_block`, inside a transaction that the caller holds.
+
+    The blocks are held as they are: one that is being renamed comes under its new label.
+    """
+    blocks = list(blocks)
+    rows = Block.objects.filter(pk__in=[block.pk for block in blocks]).order_by("pk").values_list("pk", "label")
+    labels = dict(held(rows, "SHARE"))
     have = {link.label: link.block_id for link in AgentBlock.objects.filter(agent=agent)}
     for block in blocks:
-        if have.get(block.label) == block.pk:
-            continue
-        if block.label in have:
-            raise _taken(block.label)
-        _link(agent, block)
-        have[block.label] = block.pk
+        if block.pk not in labels:
+            raise Problem(404, f"Block with ID {block.wire_id} not found")
+        label = labels[block.pk]
+        if have.setdefault(label, block.pk) != block.pk:
+            raise _taken(label)
+        AgentBlock.objects.get_or_create(agent=agent, block=block, defaults={"label": label})
 
 
 def detach_block(agent: Agent, block: Block) -> None:
@@ -128,14 +134,6 @@ def _relabel(block: Block, label: str) -> None:
             AgentBlock.objects.filter(block=block).update(label=label)
     except IntegrityError:
         raise _taken(label) from None
-
-
-def _link(agent: Agent, block: Block) -> None:
-    try:
-        with transaction.atomic():
-            AgentBlock.objects.create(agent=agent, block=block, label=block.label)
-    except IntegrityError:
-        raise _taken(block.label) from None
 
 
 def _taken(label: str) -> Problem:

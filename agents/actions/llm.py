@@ -48,7 +48,7 @@ def chosen_model(given: Given) -> Model:
 
 def changed_model(old: Model, given: Given) -> Model:
     """``old`` with what ``given`` says of model, llm_config, model_settings and their parts."""
-    config = old.llm_config
+    config = old.llm_config if "handle" in old.llm_config else {**from_handle(old.model), **old.llm_config}
     if given.get("llm_config"):
         config = from_config(given["llm_config"])
     if given.get("model") and given["model"] != old.model:

@@ -18,6 +18,7 @@ from agents.models import Agent
 from agents.policies.rows import default_conversation
 from lettaweb.lib.problems import Problem
 from tools import arguments, policies, runner
+from tools.actions import trial
 from tools.models import Tool, ToolType
 
 Given = Mapping[str, Any]
@@ -59,7 +60,8 @@ def _uploaded(agent: Agent, tool: Tool, given: Given) -> dict[str, Any]:
         agent_state=agent_state(agent, blocks, agent.tools.all()),
         secrets=secrets_of(agent),
     )
-    result = runner.run_blocking(code, call)
+    with trial():
+        result = runner.run_blocking(code, call)
     refused = _save_blocks(agent, result, block_versions(blocks)) if result.ok and result.block_values else None
     return _result(result if refused is None else runner.ToolResult(ok=False, text=refused))
 

@@ -15,8 +15,8 @@ _EXACT = ("name", "project_id", "template_id", "base_template_id", "last_stop_re
 
 
 def agents_of(query: QueryDict) -> QuerySet[Agent]:
-    """The agents that the query's filters let through; hidden ones are shown like all others."""
-    agents = Agent.objects.all()
+    """The agents that the query's filters let through; hidden ones only with ``show_hidden_agents``."""
+    agents = Agent.objects.all() if flag(query, "show_hidden_agents") else Agent.objects.exclude(hidden=True)
     for name in _EXACT:
         if value := first(query, name):
             agents = agents.filter(**{name: value})

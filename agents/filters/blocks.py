@@ -15,8 +15,11 @@ _SEARCH = {"label_search": "label", "description_search": "description", "value_
 
 
 def blocks_of(query: QueryDict) -> QuerySet[Block]:
-    """The blocks that the query's filters let through. Raises a :class:`Problem` 422 for a bad filter."""
-    blocks = Block.objects.all()
+    """The blocks that the query's filters let through; hidden ones only with ``show_hidden_blocks``.
+
+    Raises a :class:`Problem` 422 for a bad filter.
+    """
+    blocks = Block.objects.all() if flag(query, "show_hidden_blocks") else Block.objects.exclude(hidden=True)
     for name in _EXACT:
         if value := first(query, name):
             blocks = blocks.filter(**{name: value})

@@ -139,3 +139,14 @@ def test_it_lists_tags(path: str, params: dict[str, Any], shown: list[str]) -> N
     new_agent(tags=["gamma", "alpha"])
     new_agent(tags=["beta", "alpha"])
     assert get(path, **params) == shown
+
+
+@pytest.mark.parametrize("path", ["agents", "blocks"])
+def test_it_shows_hidden_rows_only_when_asked(path: str) -> None:
+    if path == "agents":
+        new_agent(hidden=True)
+    else:
+        new_block("secret", hidden=True)
+    assert get(f"{path}/") == []
+    assert get(f"{path}/count") == 0
+    assert len(get(f"{path}/", **{f"show_hidden_{path}": True})) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from rest_framework.test import APIClient
 
 from tests.rest import get, new_agent, new_tool, post
 from tests.tools.sources import FAILS, ROLL_DICE, SECRET_CODE
+from tools.actions import trial
 from tools.models import Tool
 
 pytestmark = pytest.mark.django_db
@@ -137,3 +139,11 @@ def test_it_lets_only_builders_store_and_run(role: str, method: str, path: str, 
     data = "" if body is None else json.dumps(body)
     assert client.generic(method, where, data, "application/json").status_code == 403
     assert client.get(f"/v1/tools/{tool['id']}").status_code == 200
+
+
+def test_it_bounds_how_many_wait_for_a_tool(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tools.actions._trials", threading.BoundedSemaphore(1))
+    body = {"source_code": ROLL_DICE, "args": {"num_sides": 4}}
+    with trial():
+        assert "try again" in post("tools/run", body, expect=429)["detail"]
+    assert post("tools/run", body)["status"] == "success"
