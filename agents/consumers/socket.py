@@ -52,7 +52,7 @@ class Socket:
         self.query = parse_qs(scope.get("query_string", b"").decode("latin-1"), max_num_fields=20)
         self._receive, self._send = receive, send
         self._sending = asyncio.Lock()
-        self._said = 0.0
+        self._said = asyncio.get_running_loop().time()
         self._tasks: set[asyncio.Task[None]] = set()
         self._ending: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 

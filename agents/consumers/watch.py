@@ -25,7 +25,7 @@ from agents.wire.sentences import sentence, title
 from lettaweb.lib.db import in_db_read
 
 LOOK_AGAIN = 10.0  # seconds; the belt beside wake-ups
-SHORTEST = 0.1  # seconds between two looks
+SHORTEST, LONGEST = 0.1, 1.0  # seconds between two looks: the longer a look takes, the fewer there are
 KEEP = 4000  # changes that stay for sockets that are behind
 AT_ONCE = 400
 Change = dict[str, Any]
@@ -73,7 +73,7 @@ class QueueWatch:
                 began = time.monotonic()
                 changed.clear()
                 await self._look_safely()
-                await asyncio.sleep(max(SHORTEST, 5 * (time.monotonic() - began)))
+                await asyncio.sleep(min(LONGEST, max(SHORTEST, 5 * (time.monotonic() - began))))
                 try:
                     await asyncio.wait_for(changed.wait(), LOOK_AGAIN)
                 except TimeoutError:
