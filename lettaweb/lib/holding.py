@@ -26,4 +26,4 @@ def held(rows: QuerySet[Any, Any], lock: Literal["SHARE", "KEY SHARE"]) -> list[
         return []
     with connection.cursor() as cursor:
         cursor.execute(f"{sql} FOR {lock}", values)
-        return cursor.fetchall()
+        return list(cursor.fetchall())
