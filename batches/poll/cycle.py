@@ -34,6 +34,7 @@ class Cycle:
     act_seconds: float = 25.0
     by_hand: bool = False
     began: float = field(default_factory=time.monotonic)
+    started_at: datetime = field(default_factory=timezone.now)
     _runner: asyncio.Runner | None = None
 
     def __enter__(self) -> Cycle:
@@ -61,10 +62,11 @@ class Cycle:
         return not self.over and (self.by_hand or time.monotonic() - self.began < self.act_seconds)
 
     def due(self, rows: QuerySet[LLMBatch]) -> QuerySet[LLMBatch]:
-        """Those of ``rows`` that are to be dealt with now."""
+        """Those of ``rows`` that are to be dealt with now; what was put off in this cycle is not."""
+        due = Q(next_at=None) | Q(next_at__lte=timezone.now())
         if self.by_hand:
-            return rows.order_by("id")
-        return rows.filter(Q(next_at=None) | Q(next_at__lte=timezone.now())).order_by("id")
+            due |= Q(updated_at__lt=self.started_at)
+        return rows.filter(due).order_by("id")
 
 
 def poll_again_at() -> datetime:
