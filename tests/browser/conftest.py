@@ -93,8 +93,13 @@ def log_in(url: str, name: str) -> str:
 
 
 @pytest.fixture
-def people(browser: Browser, desk_server: ServerProcess, sessions: dict[str, str]) -> Iterator[People]:
-    """``people("olga", **context)`` opens a page of the desk; nothing in it may go wrong unnoticed."""
+def people(
+    browser: Browser, desk_server: ServerProcess, sessions: dict[str, str], story: Story
+) -> Iterator[People]:
+    """``people("olga", **context)`` opens a page of the desk; nothing in it may go wrong unnoticed.
+
+    Pages close before the agents of the test go: hence ``story``.
+    """
     opened: list[tuple[BrowserContext, list[str]]] = []
 
     def open_page(name: str = "olga", *, path: str = "/approvals/", **options: Any) -> Page:
@@ -104,7 +109,7 @@ def people(browser: Browser, desk_server: ServerProcess, sessions: dict[str, str
         context.add_cookies([{"name": "lettaweb_session", "value": sessions[name], "url": desk_server.url}])
         wrong: list[str] = []
         page = context.new_page()
-        page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+        page.on("console", lambda said: wrong.append(f"{said.text} {said.location}") if said.type == "error" else None)
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("dialog", lambda dialog: (wrong.append(f"dialog: {dialog.message}"), dialog.dismiss()))
         opened.append((context, wrong))
@@ -118,7 +123,7 @@ def people(browser: Browser, desk_server: ServerProcess, sessions: dict[str, str
 
 
 # A refused decision and a server that is away are part of stories; the console names both.
-EXPECTED = re.compile(r"status of 4(09|22)|WebSocket|ERR_CONNECTION|ERR_EMPTY|Failed to fetch|status of 503")
+EXPECTED = re.compile(r"status of 4(09|22)|WebSocket|ERR_CONNECTION|ERR_EMPTY|ERR_INTERNET_DISCONNECTED|Failed to fetch|status of 503")
 
 
 @pytest.fixture

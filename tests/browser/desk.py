@@ -73,7 +73,7 @@ class Story:
         call = answer(tool_use(asking.tool, GIVEN if given is None else given))
         self.api.provider.script(asking.marker, call, answer(text(then)))
         sent = self.api.send(asking.agent, f"Please refund it. {asking.marker}")
-        assert sent.stop == "requires_approval", sent
+        assert sent.status == 200 and sent.stop == "requires_approval", sent
         return sent
 
     def ask_later(self, asking: Asking) -> threading.Thread:

@@ -174,10 +174,10 @@ let focusNext = true, shown = main();
 document.body.addEventListener("htmx:beforeRequest", () => { busy = true; });
 document.body.addEventListener("htmx:afterRequest", (event) => {
   if (!event.detail.successful) typedAhead = null;
+  if (event.detail.xhr.status === 204) busy = false;
   if (event.detail.requestConfig.verb === "post") setTimeout(pulse, 30);
 });
 document.body.addEventListener("htmx:sendError", () => { busy = false; typedAhead = null; connection(false); });
-document.body.addEventListener("htmx:afterOnLoad", () => setTimeout(() => { busy = false; }, 500));
 document.body.addEventListener("htmx:afterSettle", () => {
   busy = false;
   if (main() === shown) return;
