@@ -1,29 +1,27 @@
-"""The queue of calls that wait, and the history of those that were decided: filters, order, pages."""
+"""Which calls the REST API of the desk lists; their order and pages are those of :mod:`agents.filters.queue`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
-from django.db.models import Case, Count, DateTimeField, F, IntegerField, Q, QuerySet, Value, When
+from django.db.models import Count, Q, QuerySet
 from django.http import QueryDict
 from django.utils import timezone
 
 from agents.actions.desk.find import rows
 from agents.actions.desk.words import warn_before
+from agents.filters.queue import Page, Wish, place_of, sliced
 from agents.models import Agent, CallState, Driver, ToolCall
 from agents.models.toolcall import WAITING
 from agents.policies.rows import keys
 from lettaweb.lib import ids
 from lettaweb.lib.bodies import flag, words
-from lettaweb.lib.paging import Page, choice, word
+from lettaweb.lib.paging import choice, word
 from lettaweb.lib.problems import Problem
 from tools.models import Risk, Tool
 
 STATES = ("waiting", "pending", "unknown", "decided")
-NEVER = datetime(9999, 1, 1, tzinfo=UTC)
-RANKS = (Risk.HIGH, Risk.MEDIUM, Risk.LOW)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +69,11 @@ def calls_of(query: QueryDict, user: Any) -> QuerySet[ToolCall]:
     return _of_batch(found, word(query, "batch"))
 
 
-def page(query: QueryDict, user: Any, given: Page) -> tuple[list[ToolCall], bool]:
-    """One page of :func:`calls_of` and whether more follow. ``given.after`` is the last call of the page before.
-
-    What waits: those that expire soon by their time, then by risk, then the oldest. What was decided: the
-    latest first. At most ``given.limit`` calls.
-    """
-    found = calls_of(query, user)
-    ordered = _latest(found, given) if query.get("state") == "decided" else _urgent(found, given)
-    shown = list(ordered[: given.limit + 1])
-    return shown[: given.limit], len(shown) > given.limit
+def page(query: QueryDict, user: Any, limit: int) -> Page:
+    """One page of :func:`calls_of` in the order of the desk; ``after`` is where the page before ended."""
+    wish = Wish(view="history" if query.get("state") == "decided" else "waiting")
+    place = place_of(query.get("after") or "", timezone.now())
+    return sliced(calls_of(query, user), wish, place, limit)
 
 
 def _in_state(state: str) -> QuerySet[ToolCall]:
@@ -114,35 +107,3 @@ def _of_batch(found: QuerySet[ToolCall], batch: str) -> QuerySet[ToolCall]:
     if batch.lower() in ("true", "1", "yes"):
         return found
     return found.filter(step__run__metadata__batch_id=batch)
-
-
-# --- order ----------------------------------------------------------------------------------------
-
-
-def _urgent(found: QuerySet[ToolCall], given: Page) -> QuerySet[ToolCall]:
-    ranked = _ranked(found)
-    if given.after and (last := _ranked(_named(given.after)).first()):
-        same = Q(soon=last.soon) & (Q(rank__gt=last.rank) | Q(rank=last.rank, pk__gt=last.pk))
-        ranked = ranked.filter(Q(soon__gt=last.soon) | same)
-    ordered: QuerySet[ToolCall] = ranked.order_by("soon", "rank", "pk")
-    return ordered
-
-
-def _named(wire: str) -> QuerySet[ToolCall]:
-    uuid = ids.find(ToolCall.PREFIX, wire)
-    return ToolCall.objects.filter(uuid=uuid) if uuid else ToolCall.objects.none()
-
-
-def _ranked(found: QuerySet[ToolCall]) -> Any:
-    limit = timezone.now() + warn_before()
-    soon = Case(When(expires_at__lte=limit, then=F("expires_at")), default=Value(NEVER), output_field=DateTimeField())
-    ranks = [When(risk=risk, then=Value(number)) for number, risk in enumerate(RANKS)]
-    return found.annotate(soon=soon, rank=Case(*ranks, default=Value(len(RANKS)), output_field=IntegerField()))
-
-
-def _latest(found: QuerySet[ToolCall], given: Page) -> QuerySet[ToolCall]:
-    last = _named(given.after).first()
-    if last is not None and last.decided_at is not None:
-        before = Q(decided_at=last.decided_at, pk__lt=last.pk) | Q(decided_at__lt=last.decided_at)
-        found = found.filter(before, decided_at__lte=last.decided_at)
-    return found.order_by("-decided_at", "-pk")

@@ -171,6 +171,11 @@ def page_of(wish: Wish, user: Any, *, size: int = PAGE) -> Page:
     now = timezone.now()
     place = place_of(wish.after, now)
     rows = with_neighbours(calls(wish, user, now))
+    return sliced(rows, wish, place, size)
+
+
+def sliced(rows: QuerySet[ToolCall], wish: Wish, place: Place, size: int) -> Page:
+    """The page of ``rows`` that begins at ``place``, in the order of the view of ``wish``."""
     found = _history(rows, place, size + 1) if wish.history else _waiting(rows, place, size + 1)
     if len(found) <= size:
         return Page(found)

@@ -25,14 +25,17 @@ LARGEST_PAGE = 500
 
 
 class Approvals(APIView):
-    """/api/approvals/: the queue (``state=waiting``, pending, unknown) or the history (``state=decided``)."""
+    """/api/approvals/: the queue (``state=waiting``, pending, unknown) or the history (``state=decided``).
+
+    ``next`` is what ``after`` takes for the page that follows, null on the last one.
+    """
 
     def get(self, request: Request) -> Response:
-        page = page_of(request.query_params, limit=50)
-        if not 1 <= page.limit <= LARGEST_PAGE:
+        limit = page_of(request.query_params, limit=50).limit
+        if not 1 <= limit <= LARGEST_PAGE:
             raise Problem(422, f"limit: expected a whole number from 1 to {LARGEST_PAGE}")
-        found, more = queue.page(request.query_params, request.user, page)
-        return Response({"items": [approval_row(call) for call in found], "next": found[-1].wire_id if more else None})
+        found = queue.page(request.query_params, request.user, limit)
+        return Response({"items": [approval_row(call) for call in found.rows], "next": found.more or None})
 
 
 class Counts(APIView):

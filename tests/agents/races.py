@@ -70,7 +70,7 @@ def same_call(anna: Any, ben: Any) -> str:
     from tests.agents.desk import runs_after, waiting
 
     call = waiting()[0]
-    seen = {"version": 1, "digest": call.digest}
+    seen: dict[str, Any] = {"version": 1, "digest": call.digest}
     results = together(
         lambda: desk.decide(call.uuid, desk.approve(), user=anna, **seen),
         lambda: desk.decide(call.uuid, desk.deny("no"), user=ben, **seen),

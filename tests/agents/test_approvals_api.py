@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 
 from agents.models import CallState, Decision, Driver, Run, ToolCall
 from tests.agents import factories as make
-from tests.agents.desk import Caller, due, fresh, person, runs_after, waiting
+from tests.agents.desk import Caller, due, fresh, person, refund_tool, runs_after, waiting
 
 pytestmark = pytest.mark.django_db
 
@@ -72,7 +71,12 @@ def test_it_decides_and_answers_the_same_again(anna: Caller, ben: Caller) -> Non
     call = waiting()[0]
     body = seen(call, decision="deny", reason="too much")
     first = anna.post(f"{call.wire_id}/decide", body)
-    assert (first["state"], first["outcome"], first["decided_by"], first["repeated"]) == ("done", "denied", "anna", False)
+    assert (first["state"], first["outcome"], first["decided_by"], first["repeated"]) == (
+        "done",
+        "denied",
+        "anna",
+        False,
+    )
     assert first["continues_in"] == runs_after(call)[0].wire_id
     again = anna.post(f"{call.wire_id}/decide", body)
     assert {**again, "repeated": False} == first
@@ -142,12 +146,13 @@ def test_it_filters_the_queue(anna: Caller) -> None:
         waiting(conversation=make.default_of(agent))[0], waiting(risk="high")[0], waiting(**due(2))[0],
         waiting(state=CallState.UNKNOWN)[0], waiting()[0],
     )  # fmt: skip
+    tool = refund_tool()
     Run.objects.filter(pk=batched.turn_id).update(driver=Driver.BATCH, metadata={"batch_id": "batch-1"})
     anna.post(f"{risky.wire_id}/claim")
     wanted = {
         f"?agent_id={agent.wire_id}": [here], "?risk=high": [risky], "?expiring=true": [urgent], "?mine=true": [risky],
         "?state=unknown": [unknown], "?batch=true": [batched], "?batch=batch-1": [batched], "?batch=batch-2": [],
-        "?tool=refund&risk=high": [risky], "?tool=other": [], f"?tool={here.tool and here.tool.wire_id}&risk=high": [risky],
+        "?tool=refund&risk=high": [risky], "?tool=other": [], f"?tool={tool.wire_id}&risk=high": [risky],
         "?state=decided": [],
     }  # fmt: skip
     assert {query: listed(anna, query) for query in wanted} == {
@@ -178,7 +183,7 @@ def test_it_shows_a_call_with_all_that_a_person_needs(anna: Caller) -> None:
     assert (fields["amount"]["given"], fields["password"]["secret"]) == (False, True)
     assert "hunter2" not in str(shown)
     assert [one["tool_call_id"] for one in shown["set"]] == [call.call_id, sibling.call_id]
-    assert [message["message_type"] for message in shown["messages"]][0] == "user_message"
+    assert shown["messages"][0]["message_type"] == "user_message"
     assert [comment["text"] for comment in shown["comments"]] == ["odd"]
     assert shown["sentence"].startswith("billing wants to refund: order 7")
     anna.post(f"{call.wire_id}/decide", seen(call, decision="approve", reason="fine"))

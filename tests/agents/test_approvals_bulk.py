@@ -45,7 +45,17 @@ def test_it_stores_the_same_as_one_by_one(anna: User) -> None:
     for call in single:
         desk.decide(call.uuid, desk.deny("no"), version=1, digest=call.digest, user=anna)
     desk.decide_many([item(call) for call in bulk], desk.deny("no"), user=anna)
-    names = ("state", "outcome", "version", "decided_by_id", "reason", "result_ok", "result_text", "overdue", "held_by_id")
+    names = (
+        "state",
+        "outcome",
+        "version",
+        "decided_by_id",
+        "reason",
+        "result_ok",
+        "result_text",
+        "overdue",
+        "held_by_id",
+    )
     assert [[getattr(fresh(call), name) for name in names] for call in single] == [
         [getattr(fresh(call), name) for name in names] for call in bulk
     ]
@@ -55,7 +65,7 @@ def test_it_stores_the_same_as_one_by_one(anna: User) -> None:
     responses = [Message.objects.get(run=run) for run in (one, other)]
     sent = [[{**part["sent"], "tool_call_id": ""} for part in row.parts] for row in responses]
     assert sent[0] == sent[1]
-    assert [row.tokens for row in responses][0] > 0
+    assert responses[0].tokens > 0
 
 
 def test_it_tells_of_every_row_what_became_of_it(anna: User) -> None:
@@ -65,7 +75,15 @@ def test_it_tells_of_every_row_what_became_of_it(anna: User) -> None:
     desk.decide(decided.uuid, desk.deny(), version=1, digest=decided.digest, user=ben)
     desk.decide(mine.uuid, desk.approve(), version=1, digest=mine.digest, user=anna)
     unknown = Item(uuid.uuid4(), 1, "x")
-    asked = [item(good), item(decided), Item(changed.uuid, 7, changed.digest), item(client), unknown, item(mine), item(good)]
+    asked = [
+        item(good),
+        item(decided),
+        Item(changed.uuid, 7, changed.digest),
+        item(client),
+        unknown,
+        item(mine),
+        item(good),
+    ]
     results = desk.decide_many(asked, desk.approve(), user=anna)
     assert statuses(results) == ["done", "already", "changed", "failed", "missing", "done", "done"]
     assert [result.uuid for result in results] == [one.uuid for one in asked]
@@ -105,7 +123,9 @@ def test_it_decides_one_by_one_when_a_row_moved_meanwhile(anna: User, monkeypatc
 def test_it_needs_few_statements_for_a_chunk(anna: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(many, "FIRST_CHUNK", 20)
     calls = many_calls(20)
-    with CaptureQueriesContext(connection, ) as queries:
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
         desk.decide_many([item(call) for call in calls], desk.approve(), user=anna)
     assert len(queries) <= 14
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -35,7 +36,7 @@ def test_it_expires_a_call_and_goes_on() -> None:
 
 
 @pytest.mark.parametrize("fields", [{}, due(5), {**due(-5), "state": CallState.READY}])
-def test_it_leaves_alone_what_is_not_due(fields: dict[str, object]) -> None:
+def test_it_leaves_alone_what_is_not_due(fields: dict[str, Any]) -> None:
     call = waiting(**fields)[0]
     assert tasks.expire_calls() == {"denied": 0, "overdue": 0}
     assert fresh(call).version == 1

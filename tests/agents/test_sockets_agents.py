@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -95,7 +97,7 @@ async def test_it_checks_every_subscription(vera: User, agent: Agent) -> None:
     foreign = await in_db(begin, await in_db(make.make_agent, "other"))
     async with connected(f"/ws/agents/{agent.wire_id}/", vera) as reader:
         await reader.until("hello")
-        wanted = [
+        wanted: list[tuple[dict[str, Any], str]] = [
             ({"run_id": foreign.wire_id}, "unknown"),
             ({"run_id": "run-00000000-0000-4000-8000-000000000000"}, "unknown"),
             ({"run_id": "nonsense"}, "bad_field"),

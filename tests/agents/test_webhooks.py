@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
+from django_q.models import OrmQ
 from standardwebhooks import Webhook
 
 from agents import outbox, tasks
@@ -119,7 +120,11 @@ def test_it_goes_to_no_private_address(hook: Receiver, monkeypatch: pytest.Monke
     assert (hook.came, OutboxItem.objects.get().failed_at is not None) == ([], True)
     run.refresh_from_db()
     assert "not allowed" in str(run.callback_error)
-    answers = [[("10.0.0.8", 80)], [("93.184.215.14", 80), ("169.254.169.254", 80)], [("::ffff:127.0.0.1", 80, 0, 0)]]
+    answers: list[list[Any]] = [
+        [("10.0.0.8", 80)],
+        [("93.184.215.14", 80), ("169.254.169.254", 80)],
+        [("::ffff:127.0.0.1", 80, 0, 0)],
+    ]
     for addresses in answers:
         found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", address) for address in addresses]
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, found=found, **__: found)
@@ -242,6 +247,17 @@ def test_it_delivers_each_item_once_though_two_deliver(hook: Receiver) -> None:
     mine, theirs = delivery._claim(), delivery._claim()
     assert (len(mine), theirs) == (5, [])
     assert not delivery._take(found[0], timezone.now())
+
+
+def test_it_wakes_the_queue_once_for_a_burst(
+    django_capture_on_commit_callbacks: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbox, "_woken", float("-inf"))
+    with django_capture_on_commit_callbacks(execute=True):
+        for _ in range(3):
+            ended("https://example.com/")
+    (task,) = OrmQ.objects.all()
+    assert task.func() == "agents.tasks.deliver_outbox"
 
 
 def test_it_ticks(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
