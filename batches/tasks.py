@@ -16,9 +16,11 @@ SHORTEST = 1.0  # seconds of a tick that are worth another poll
 def poll() -> None:
     """Every minute: poll, and poll again within the minute as often as the setting says."""
     end = time.monotonic() + SECONDS
-    while poller.run(end - time.monotonic()) and BatchJob.objects.filter(status=JobStatus.RUNNING).exists():
-        pause = float(settings.LETTAWEB_BATCH_POLL_SECONDS)
-        if time.monotonic() + pause + SHORTEST > end:
+    pause = max(float(settings.LETTAWEB_BATCH_POLL_SECONDS), SHORTEST)
+    while True:
+        poller.run(end - time.monotonic())
+        open_ = BatchJob.objects.filter(status=JobStatus.RUNNING)
+        if time.monotonic() + pause + SHORTEST > end or not open_.exists():
             break
         time.sleep(pause)
 

@@ -1,0 +1,155 @@
+"""kill -9 at every boundary of a poll: nothing is sent twice, lost or doubled, and no tool runs twice."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from agents.models import Message, Run, ToolCall
+from batches.models import BatchItem, StagedResult
+from tests.batches.desk import Desk, roles
+from tests.scripted.answers import text, tool_use
+from tests.servers import ROOT, clean_environment
+
+APPEND = '''
+def appends(agent_state: "AgentState", what: str) -> str:
+    """
+    Writes more into the block human.
+
+    Args:
+        what (str): What to add.
+    """
+    block = agent_state.memory.get_block("human")
+    agent_state.memory.update_block_value(label="human", value=block.value + what)
+    return "written"
+'''
+
+
+def database_url() -> str:
+    found = connection.settings_dict
+    if connection.vendor == "sqlite":
+        return f"sqlite:///{found['NAME']}"
+    return f"postgres://{found['USER']}:{found['PASSWORD']}@{found['HOST']}:{found['PORT'] or 5432}/{found['NAME']}"
+
+
+def poll_and_die(desk: Desk, data_dir: Path, fault: str) -> None:
+    """A poll in a process of its own, killed at ``fault``."""
+    environment = {
+        **clean_environment(),
+        **desk.provider.environment,
+        "DATABASE_URL": database_url(),
+        "LETTAWEB_DATA_DIR": str(data_dir),
+        "LETTAWEB_PROVIDER_RETRIES": "0",
+        "LETTAWEB_TEST_FAULT": fault,
+        "NO_PROXY": "*",
+    }
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "manage.py"), "poll_batches"],
+        env=environment, cwd=ROOT, capture_output=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == -signal.SIGKILL, done.stderr.decode()[-2000:]
+
+
+@pytest.fixture
+def agents(desk: Desk) -> list[str]:
+    """Two that answer in text, one whose tool writes its memory."""
+    writes = desk.agent(
+        desk.tool(APPEND), agent_type="letta_v1_agent", memory_blocks=[{"label": "human", "value": "", "limit": 100}]
+    )
+    desk.answers(text("Yes."))
+    desk.provider.script("appends", *_calls())
+    return [*desk.plain(2), writes]
+
+
+def _calls() -> list[Any]:
+    from tests.scripted.answers import answer
+
+    return [answer(tool_use("appends", {"what": "x"})), answer(text("Written."), times=0)]
+
+
+def finish(desk: Desk) -> None:
+    """Polls, and ends at the provider, until nothing is left to do."""
+    for _ in range(12):
+        desk.poll()
+        for number, batch in enumerate(desk.provider.batches):
+            if batch.status != "ended":
+                desk.end(number=number)
+        if not Run.objects.filter(status__in=["created", "running"]).exists():
+            break
+    desk.poll()
+
+
+def check(desk: Desk, job: str, agents: list[str], *, submits: int = 2) -> None:
+    """What holds after any crash."""
+    assert desk.job(job)["status"] == "completed", desk.detail(job)
+    assert desk.detail(job)["counts"] == {"done": 3}
+    messages = desk.messages(job)
+    assert [roles(messages, agent) for agent in agents[:2]] == [["assistant", "user"]] * 2
+    assert roles(messages, agents[2]) == ["assistant", "tool", "assistant", "user"]
+    assert len({message["id"] for message in messages}) == len(messages) == 8
+    assert len(desk.provider.batches) == submits
+    assert BatchItem.objects.count() == 4
+    assert not StagedResult.objects.exists()
+    assert Message.objects.filter(context=2).count() == 3  # the questions, each beside its answer
+    assert ToolCall.objects.count() == 1
+    assert desk.provider.refused == []
+
+
+@pytest.mark.parametrize("fault", ["prepared", "spooled", "intended", "submitted"])
+def test_a_crash_while_sending(desk: Desk, agents: list[str], tmp_path: Path, fault: str) -> None:
+    job = str(desk.create(*agents)["id"])
+    poll_and_die(desk, tmp_path, fault)
+    desk.poll(4)
+    assert len(desk.provider.batches) == 1
+    finish(desk)
+    check(desk, job, agents)
+    assert ToolCall.objects.get().outcome == "ran"
+
+
+@pytest.mark.parametrize("fault", ["staged", "downloaded", "chunk_stepped", "stepped"])
+def test_a_crash_while_reading(desk: Desk, agents: list[str], tmp_path: Path, fault: str) -> None:
+    job = desk.submitted(*agents)
+    desk.end()
+    poll_and_die(desk, tmp_path, fault)
+    finish(desk)
+    check(desk, job, agents)
+    assert ToolCall.objects.get().outcome == "ran"
+
+
+@pytest.mark.parametrize("fault", ["claimed", "ran"])
+def test_a_crash_while_a_tool_runs(desk: Desk, agents: list[str], tmp_path: Path, fault: str) -> None:
+    job = desk.submitted(*agents)
+    desk.end()
+    poll_and_die(desk, tmp_path, fault)
+    finish(desk)
+    check(desk, job, agents)
+    call = ToolCall.objects.get()
+    assert (call.outcome, call.result_ok) == ("interrupted", False)
+    assert "outcome is unknown" in call.result_text
+    assert desk.state(agents[2])["memory"]["blocks"][0]["value"] == ""
+
+
+def test_a_gated_call_that_was_interrupted_asks_people_again(desk: Desk, tmp_path: Path) -> None:
+    from tests.batches.test_approvals_inside import GATED, decide
+
+    agent = desk.agent(desk.tool(GATED, default_requires_approval=True), agent_type="letta_v1_agent")
+    job = desk.submitted(agent)
+    desk.answers(tool_use("gated_tool", {"n": 1}, "call_1"), times=1)
+    desk.round()
+    decide(desk, agent, "call_1")
+    poll_and_die(desk, tmp_path, "claimed")
+    desk.poll()
+    assert desk.detail(job)["counts"] == {"parked": 1}
+    assert ToolCall.objects.get().state == "unknown"
+    decide(desk, agent, "call_1")  # it did not happen: run it
+    desk.poll()
+    assert ToolCall.objects.get().outcome == "ran"
+    assert desk.detail(job)["counts"] == {"in_flight": 1}
+    assert os.environ.get("LETTAWEB_TEST_FAULT") is None
