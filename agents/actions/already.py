@@ -58,6 +58,14 @@ def changed(call: ToolCall) -> Problem:
     return _conflict(call, "CHANGED", said, {"decision": None, "decided_by": None, "decided_at": None})
 
 
+def too_late(call: ToolCall) -> Problem:
+    """The 409 for a call whose time is over, though the clock has not come by yet: it fails closed."""
+    said = f"Tool call '{call.call_id}' expired"
+    expired = call.expires_at.isoformat() if call.expires_at else None
+    fields = {"decision": "expire", "decided_by": "clock", "decided_at": expired}
+    return _conflict(call, "EXPIRED", said, fields)
+
+
 def _conflict(call: ToolCall, code: str, said: str, fields: dict[str, Any]) -> Problem:
     when = f" at {fields['decided_at']}" if fields["decided_at"] else ""
     detail = {

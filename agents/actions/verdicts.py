@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from django.utils import timezone
 
-from agents.actions.already import already, changed
+from agents.actions.already import already, changed, too_late
 from agents.actions.requests import Verdict
 from agents.events.wake import tell_approvals
 from agents.models import CallState, Decision, DecisionKind, ToolCall
 from agents.models.toolcall import Outcome
 from lettaweb.lib.problems import Problem
 from tools import results
+from tools.models import ExpireAction
 
 if TYPE_CHECKING:
     from agents.actions.decide import Sender
@@ -36,8 +37,9 @@ _KINDS = {
 
 
 def record(call: ToolCall, verdict: Verdict, sender: Sender) -> Decision:
-    """Decide ``call``; raises a :class:`Problem` 409 when it does not wait any more."""
+    """Decide ``call``; raises a :class:`Problem` 409 when it does not wait any more, or its time is over."""
     now = timezone.now()
+    check_time(call, verdict, now)
     effect = effect_of(call, verdict, sender, now)
     rows = ToolCall.objects.filter(pk=call.pk, state=call.state, version=call.version)
     if not rows.update(**effect, version=call.version + 1, updated_at=now):
@@ -47,6 +49,13 @@ def record(call: ToolCall, verdict: Verdict, sender: Sender) -> Decision:
     decision.save(force_insert=True)
     tell_approvals(call.conversation_id)
     return decision
+
+
+def check_time(call: ToolCall, verdict: Verdict, now: datetime) -> None:
+    """Nobody but the clock decides a call that is denied when its time is over: a :class:`Problem` 409."""
+    over = call.expires_at is not None and call.expires_at <= now
+    if over and call.expire_action == ExpireAction.DENY and verdict.kind != "expire":
+        raise too_late(call)
 
 
 def apply(call: ToolCall, effect: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from agents.actions.desk import clock
 from agents.models import CallState, Decision, Message, MessageRole, ToolCall
 from agents.models.toolcall import Outcome
 from lettaweb.lib.problems import Problem
-from tests.agents.desk import due, fresh, person, runs_after, waiting
+from tests.agents.desk import due, fresh, item, person, runs_after, waiting
 
 pytestmark = pytest.mark.django_db
 
@@ -75,6 +75,20 @@ def test_it_tells_who_comes_too_late_that_it_expired() -> None:
     assert isinstance(caught.value.detail, dict)
     assert (caught.value.status, caught.value.detail["decision"]) == (409, "expire")
     assert "expired by clock" in caught.value.detail["message"]
+
+
+def test_it_fails_closed_before_the_clock_comes_by() -> None:
+    anna = person()
+    late, pausing, extended = waiting(**due(-1))[0], waiting(**due(-1), expire_action="pause")[0], waiting(**due(-1))[0]
+    with pytest.raises(Problem) as caught:
+        desk.decide(late.uuid, desk.approve(), version=1, digest=late.digest, user=anna)
+    assert isinstance(caught.value.detail, dict)
+    assert (caught.value.status, caught.value.detail["code"]) == (409, "EXPIRED")
+    results = desk.decide_many([item(late), item(pausing)], desk.approve(), user=anna)
+    assert [result.status for result in results] == ["already", "done"]
+    desk.extend(extended.uuid, anna, 5)
+    assert desk.decide(extended.uuid, desk.approve(), version=1, digest=extended.digest, user=anna).run is not None
+    assert tasks.expire_calls() == {"denied": 1, "overdue": 0}
 
 
 def test_it_goes_on_after_a_call_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:

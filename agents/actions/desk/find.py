@@ -15,8 +15,9 @@ from tools.models import Tool
 BESIDE = ("conversation__agent", "agent", "message", "step__run", "tool", "decided_by", "held_by")
 
 _NEEDED = (
-    "uuid", "version", "digest", "state", "kind", "call_id", "outcome", "decided_at", "finished_at", "agent",
-    "tool", "turn", "message", "conversation__uuid", "step__run__options", "step__run__driver", "step__run__metadata",
+    "uuid", "version", "digest", "state", "kind", "call_id", "outcome", "decided_at", "finished_at", "expires_at",
+    "expire_action", "agent", "tool", "turn", "message", "conversation__uuid",
+    "step__run__options", "step__run__driver", "step__run__metadata",
 )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 from django.db import IntegrityError
+from django.utils import timezone
 
 from agents.actions.already import already, changed
 from agents.actions.decide import Sender
@@ -21,6 +22,7 @@ from agents.actions.desk.one import decide, said_before
 from agents.actions.desk.together import Raced, store
 from agents.actions.desk.words import addressed
 from agents.actions.requests import Verdict
+from agents.actions.verdicts import check_time
 from agents.models import ToolCall
 from lettaweb.lib.problems import Problem
 
@@ -110,13 +112,14 @@ def _wish(call: ToolCall, item: Item, verdict: Verdict, user: Any) -> _Wish | No
         raise already(call)
     if (call.version, call.digest) != (item.version, item.digest):
         raise changed(call)
+    check_time(call, verdict, timezone.now())
     return _Wish(call, addressed(checked(verdict, call), call), item)
 
 
 def _refused(uuid: UUID, problem: Problem) -> RowResult:
     detail = problem.detail
     message = detail if isinstance(detail, str) else str(detail["message"])
-    statuses: dict[str, Status] = {"ALREADY_DECIDED": "already", "CHANGED": "changed"}
+    statuses: dict[str, Status] = {"ALREADY_DECIDED": "already", "EXPIRED": "already", "CHANGED": "changed"}
     code = "" if isinstance(detail, str) else str(detail["code"])
     status = "missing" if problem.status == 404 else statuses.get(code, "failed")
     return RowResult(uuid, status, message, problem)

@@ -77,7 +77,10 @@ def said_before(call: ToolCall, verdict: Verdict, user: Any) -> bool:
     last = last_decision(call)
     if last is None or last.actor_id is None or last.actor_id != user.pk:
         return False
-    same = addressed(checked(verdict, call), call)
+    try:
+        same = addressed(checked(verdict, call), call)
+    except Problem:
+        return False
     return (last.sent, last.after, last.reason) == (same.sent, same.edited, same.reason)
 
 
