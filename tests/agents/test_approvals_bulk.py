@@ -108,7 +108,7 @@ def test_it_decides_one_by_one_when_a_row_moved_meanwhile(anna: User, monkeypatc
     calls = many_calls(4)
     real = together.store
 
-    def late(pairs: list[together.Pair], sender: object) -> float:
+    def late(pairs: list[together.Pair], sender: object) -> together.Stored:
         monkeypatch.setattr(many, "store", real)
         desk.decide(calls[1].uuid, desk.deny("no"), version=1, digest=calls[1].digest, user=ben)
         return real(pairs, sender)  # type: ignore[arg-type]

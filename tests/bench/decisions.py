@@ -52,11 +52,11 @@ def _measure_here() -> dict[str, float]:
     bulk, single = many_calls(BULK), many_calls(SINGLE)
     took: list[float] = []
 
-    def stored(*given: Any) -> float:
+    def stored(*given: Any) -> together.Stored:
         began = time.perf_counter()
-        seconds = together.store(*given)
+        done = together.store(*given)
         took.append(time.perf_counter() - began)
-        return seconds
+        return done
 
     many.store = stored  # type: ignore[assignment]
     began = time.perf_counter()

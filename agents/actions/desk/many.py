@@ -131,7 +131,7 @@ def _decided(wishes: Sequence[_Wish], sender: Sender) -> Iterator[RowResult]:
         chunk = wishes[start : start + size]
         start += size
         try:
-            took = store([(wish.call, wish.verdict) for wish in chunk], sender)
+            took = store([(wish.call, wish.verdict) for wish in chunk], sender).seconds
         except (Raced, IntegrityError):
             yield from _one_by_one(chunk, sender)
             took = 0.0

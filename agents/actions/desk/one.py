@@ -11,12 +11,13 @@ from django.utils import timezone
 
 from agents.actions.already import already, changed, last_decision
 from agents.actions.begin import waiting_calls
-from agents.actions.decide import Sender, go_on
+from agents.actions.decide import Sender
 from agents.actions.desk.edits import checked
-from agents.actions.desk.find import locked
+from agents.actions.desk.find import find, locked
+from agents.actions.desk.together import Raced, store
 from agents.actions.desk.words import addressed
 from agents.actions.requests import Verdict
-from agents.actions.verdicts import apply, record
+from agents.actions.verdicts import apply, check_time
 from agents.events.wake import tell_approvals
 from agents.models import CallState, Decision, DecisionKind, Message, MessageRole, Run, ToolCall
 from agents.models.toolcall import Outcome
@@ -48,21 +49,25 @@ def decide(call_uuid: UUID, verdict: Verdict, *, version: int, digest: str, user
     Raises a :class:`Problem`: 404 unknown; 409 decided by somebody else or changed since it was shown (who
     and when in ``detail``); 400 a yes to a client's call; 422 edited arguments that the tool does not take.
     """
-    with transaction.atomic():
-        call = locked(call_uuid)
-        if not call.waiting:
-            return _again(call, verdict, user)
-        if (call.version, call.digest) != (version, digest):
-            raise changed(call)
-        sender = Sender(user, via=via)
-        record(call, addressed(checked(verdict, call), call), sender)
-        return Decided(call, _run_if_complete(call, sender))
+    call = find(call_uuid)
+    if not call.waiting:
+        return _again(call, verdict, user)
+    if (call.version, call.digest) != (version, digest):
+        raise changed(call)
+    wanted = addressed(checked(verdict, call), call)
+    check_time(call, wanted, timezone.now())
+    try:
+        stored = store([(call, wanted)], Sender(user, via=via))
+    except Raced:
+        return _beaten(find(call_uuid), verdict, user)
+    return Decided(call, stored.runs.get(call.conversation_id))
 
 
-def _run_if_complete(call: ToolCall, sender: Sender) -> Run | None:
-    if waiting_calls(call.conversation):
-        return None
-    return go_on(call.conversation, [call], None, sender).run
+def _beaten(call: ToolCall, verdict: Verdict, user: Any) -> Decided:
+    """Somebody was faster between our look and our write; perhaps the same person."""
+    if call.waiting:
+        raise changed(call)
+    return _again(call, verdict, user)
 
 
 def _again(call: ToolCall, verdict: Verdict, user: Any) -> Decided:

@@ -15,7 +15,7 @@ from django.utils import timezone
 from agents.actions.begin import run_row, tell_run
 from agents.actions.decide import Sender, continuing, response_row
 from agents.actions.requests import Verdict
-from agents.actions.verdicts import decision_of, effect_of
+from agents.actions.verdicts import apply, decision_of, effect_of
 from agents.events.wake import tell_approvals
 from agents.models import Conversation, Decision, Message, Run, ToolCall
 from agents.models.toolcall import WAITING
@@ -28,17 +28,26 @@ class Raced(Exception):
     """A row is not as it was read: nothing of the chunk was stored."""
 
 
-def store(pairs: Sequence[Pair], sender: Sender) -> float:
-    """Decide every call of ``pairs``, or none (:class:`Raced`); the seconds of work that the transaction took."""
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What a transaction did: the runs that go on, by conversation, and the seconds of work that it took."""
+
+    runs: dict[int, Run]
+    seconds: float
+
+
+def store(pairs: Sequence[Pair], sender: Sender) -> Stored:
+    """Decide every call of ``pairs``, or none (:class:`Raced`); the calls are as their rows are afterwards."""
     began = time.thread_time()
     with transaction.atomic():
         conversations = sorted({call.conversation_id for call, _ in pairs})
         _lock(conversations)
+        decisions = [decision_of(call, verdict, sender) for call, verdict in pairs]
         _update(pairs, sender, timezone.now())
-        Decision.objects.bulk_create([decision_of(call, verdict, sender) for call, verdict in pairs])
-        _go_on(_complete(pairs, conversations), pairs, sender)
+        Decision.objects.bulk_create(decisions)
+        runs = _go_on(_complete(pairs, conversations), pairs, sender)
         tell_approvals(conversations[0])
-    return time.thread_time() - began
+    return Stored(runs, time.thread_time() - began)
 
 
 def _lock(conversations: Sequence[int]) -> None:
@@ -58,6 +67,8 @@ def _update(pairs: Sequence[Pair], sender: Sender, now: datetime) -> None:
         rows = ToolCall.objects.filter(pk__in=[one.pk for one, _ in group], state=call.state, version=call.version)
         if rows.update(**effect, version=call.version + 1, updated_at=now) != len(group):
             raise Raced
+        for call, effect in group:
+            apply(call, effect)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +93,10 @@ def _complete(pairs: Sequence[Pair], conversations: Sequence[int]) -> list[_Set]
     return list(sets.values())
 
 
-def _go_on(sets: Sequence[_Set], pairs: Sequence[Pair], sender: Sender) -> None:
+def _go_on(sets: Sequence[_Set], pairs: Sequence[Pair], sender: Sender) -> dict[int, Run]:
     """Create the runs that go on, each with its approval response."""
     if not sets:
-        return
+        return {}
     now = timezone.now()
     runs = [run_row(one.first.conversation, continuing(one.first, None, sender), now) for one in sets]
     Run.objects.bulk_create(runs)
@@ -98,6 +109,7 @@ def _go_on(sets: Sequence[_Set], pairs: Sequence[Pair], sender: Sender) -> None:
     Message.objects.bulk_create(responses)
     for run in runs:
         tell_run(run)
+    return {run.conversation_id: run for run in runs}
 
 
 def _sent_before(calls: Sequence[int]) -> dict[int, dict[str, Any]]:
