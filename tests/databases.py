@@ -12,8 +12,14 @@ DEFAULT = "postgres://lettaweb:lettaweb@127.0.0.1:5432/lettaweb"
 
 
 def server_url() -> str:
-    """The database that may make others: TEST_DATABASE_URL, or the one that the CI script makes."""
-    return os.environ.get("TEST_DATABASE_URL", DEFAULT)
+    """The database that may make others: TEST_DATABASE_URL, the one that is tested, or the one of the CI script."""
+    return os.environ.get("TEST_DATABASE_URL") or (chosen() or DEFAULT)
+
+
+def chosen() -> str:
+    """The PostgreSQL that DATABASE_URL asks to test with, "" for none."""
+    url = os.environ.get("DATABASE_URL", "")
+    return url if url.startswith("postgres") else ""
 
 
 def reachable() -> bool:
@@ -47,6 +53,8 @@ def connections(url: str) -> int:
 
 
 def _say(sql: str) -> list[tuple[object, ...]]:
-    with psycopg.connect(server_url(), autocommit=True) as connection:
+    # Not in the named database: somebody may be ending its connections.
+    url = urlunsplit(urlsplit(server_url())._replace(path="/postgres"))
+    with psycopg.connect(url, autocommit=True) as connection:
         cursor = connection.execute(sql)
         return list(cursor.fetchall()) if cursor.description else []
