@@ -105,12 +105,20 @@ def _takes_agent_state(call: ToolCall) -> bool:
 
 def _must_not_run(box: Toolbox, call: ToolCall) -> str:
     """The last look before a call runs: its arguments are those that were shown, and the rules still hold."""
-    if arguments.digest(json.loads(call.arguments)) != call.digest:
+    if arguments.digest(json.loads(call.arguments)) != call.digest or not _edit_was_decided(call):
         return UNDONE_SETTINGS
     if call.tool is None:
         return TOOL_GONE.format(name=call.name)
     names = [*box.names, call.name] if call.name not in box.names else box.names
     return rules.violation(box.rules, names, call.name, box.history, beside=box.beside(call.message_id)) or ""
+
+
+def _edit_was_decided(call: ToolCall) -> bool:
+    """Whether the changed arguments, where there are any, are those of the person's decision."""
+    if call.edited_arguments is None:
+        return True
+    last = call.decisions.filter(after__isnull=False, sent__isnull=False).order_by("-id").first()
+    return last is not None and last.after == call.edited_arguments
 
 
 def _run_builtin(course: Course, call: ToolCall) -> None:
