@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 from agents import providers
 from agents.models import Agent
+from agents.outbox import check_url
 from agents.serializers.requests import invalid, message_request
 from batches.actions import NewBatch, NewMember
 from lettaweb.lib import ids
@@ -61,15 +61,9 @@ def _check_model(handle: Any, where: str) -> None:
 
 
 def _callback(url: Any) -> str | None:
-    if url is None or url == "":
-        return None
-    try:
-        parts = urlsplit(url) if isinstance(url, str) else None
-    except ValueError:
-        parts = None
-    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+    if url is not None and not isinstance(url, str):
         raise invalid("callback_url", "an http or https URL is expected")
-    return str(url)
+    return check_url(url)
 
 
 def _retries(retry: Any) -> int:

@@ -15,9 +15,9 @@ from agents import loop
 from agents.events import Fence
 from agents.loop import Act, CallToRun, Lost, Outcome, Ran
 from batches.models import BatchJob, BatchMember, MemberState
-from batches.poll import faults
 from batches.poll.cycle import Cycle
 from batches.poll.places import fail_member, look
+from lettaweb.lib.faults import reach
 from tools import runner, sandbox
 
 BEFORE_ASK = frozenset({"ask"})
@@ -74,7 +74,7 @@ class Acts:
         """Tell the loop, and start what it claims."""
         order = self._look(member, outcome)
         if isinstance(order, Act):
-            faults.reach("claimed")
+            reach("batch_claimed")
             acting = Acting(member, len(order.calls))
             for call in order.calls:
                 self.running[threads.submit(run_call, call)] = acting
@@ -98,7 +98,7 @@ class Acts:
             acting = self.running.pop(future)
             acting.left -= 1
             ran = future.result()
-            faults.reach("ran")
+            reach("batch_ran")
             if acting.left == 0:
                 self._go(threads, acting.member, ran)
             else:

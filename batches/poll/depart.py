@@ -19,11 +19,11 @@ from agents.providers.ids import own_names
 from batches.drivers import driver_of
 from batches.drivers.base import Driver
 from batches.models import BatchItem, BatchJob, BatchMember, LLMBatch, LLMState, MemberState
-from batches.poll import faults
 from batches.poll.chunks import Pace
 from batches.poll.cycle import Cycle
 from batches.poll.places import fail_member, look
 from batches.poll.spool import Spool
+from lettaweb.lib.faults import reach
 
 ENOUGH = 1000  # ready members leave without waiting for others
 PATIENCE = timedelta(minutes=1)
@@ -90,7 +90,7 @@ class Departure:
     def _write(self, members: Sequence[BatchMember]) -> None:
         """Prepare members and write their lines. A disk that is full stops here: what is not whole is unmade later."""
         prepared = self._prepared(members)
-        faults.reach("prepared")
+        reach("batch_prepared")
         for line in prepared.lines:
             line.filling.spool.add(line.content)
         for member, order in prepared.summaries:
@@ -170,7 +170,7 @@ class Departure:
         llm.count = filling.count
         llm.size, llm.digest, llm.status = filling.spool.size, filling.spool.digest, LLMState.CREATED
         llm.save(update_fields=["size", "digest", "status", "updated_at"])
-        faults.reach("spooled")
+        reach("batch_spooled")
         return llm
 
 

@@ -14,11 +14,11 @@ from agents.providers.base import ProviderError
 from agents.providers.lines import load_line, text_of
 from batches.drivers import driver_of
 from batches.models import BatchItem, BatchJob, LLMBatch, LLMState, StagedResult
-from batches.poll import faults
 from batches.poll.cycle import Cycle
 from batches.poll.recover import not_ours
 from batches.poll.watch import trouble
 from lettaweb.lib import ids
+from lettaweb.lib.faults import reach
 
 AT_ONCE = 500  # lines per commit
 MOST_DOWNLOADS = 2  # a file that lacks results is read once more
@@ -54,7 +54,7 @@ def _read(cycle: Cycle, job: BatchJob, llm: LLMBatch) -> bool:
     except ProviderError as error:
         trouble(job, llm, error)
         return False
-    faults.reach("downloaded")
+    reach("batch_downloaded")
     if tally.foreign and not tally.known and not_ours(llm):
         return False
     if tally.garbled or tally.foreign or tally.repeated:
@@ -77,7 +77,7 @@ def cycle_lines(cycle: Cycle, llm: LLMBatch, tally: Tally) -> None:
     try:
         while found := cycle.wait(_next(lines, AT_ONCE)):
             _stage(llm, found, tally)
-            faults.reach("staged")
+            reach("batch_staged")
             cycle.lease.check()
     finally:
         cycle.wait(_close(lines))

@@ -70,12 +70,11 @@ def _end_or_follow(member: BatchMember) -> None:
     latest = Run.objects.filter(turn_id=member.turn, pk__gt=member.run.pk).order_by("-pk").first()
     if latest is None or latest.status == RunStatus.CANCELLED:
         end(member, MemberState.CANCELLED, ENDED_ELSEWHERE)
-    elif latest.active:
-        if latest.driver == Driver.LIVE:
-            member.run = latest
-            member.save(update_fields=["run"])
-            move([member], MemberState.IN_FLIGHT, timezone.now())
-    else:
+    elif latest.driver == Driver.LIVE:
+        member.run = latest  # whoever follows live runs sees how it ends
+        member.save(update_fields=["run"])
+        move([member], MemberState.IN_FLIGHT, timezone.now())
+    elif not latest.active:
         member.run = latest
         member.save(update_fields=["run"])
         move([member], MemberState.DONE if latest.status == RunStatus.COMPLETED else MemberState.FAILED, timezone.now())

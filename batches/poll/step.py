@@ -16,7 +16,6 @@ from agents.models import Agent
 from agents.providers.base import BatchResult, ModelResponse, ProviderError, Usage
 from batches.drivers import driver_of
 from batches.models import BatchItem, BatchJob, LLMBatch, LLMState, MemberState, RequestStatus, StagedResult, StepState
-from batches.poll import faults
 from batches.poll.again import take_back
 from batches.poll.chunks import Pace
 from batches.poll.cycle import Cycle
@@ -24,6 +23,7 @@ from batches.poll.fail import fail, fail_items, open_steps
 from batches.poll.money import cost_of
 from batches.poll.pause import PAUSES, pause
 from batches.poll.places import INTERNAL, fail_member, look
+from lettaweb.lib.faults import reach
 
 MISSING = ProviderError("invalid_response", "The provider gave no result for this request", detail="missing_result")
 log = structlog.get_logger(__name__)
@@ -57,7 +57,7 @@ def step(cycle: Cycle, job: BatchJob) -> None:
         if cycle.over or not _step(cycle, job, llm):
             break
         fail_items(job, BatchItem.objects.filter(llm_batch=llm), MISSING)
-        faults.reach("stepped")
+        reach("batch_stepped")
         now = timezone.now()
         LLMBatch.objects.filter(pk=llm.pk).update(status=LLMState.COMPLETED, ended_at=now, updated_at=now)
 
@@ -75,7 +75,7 @@ def _step(cycle: Cycle, job: BatchJob, llm: LLMBatch) -> bool:
             log.exception("chunk_not_stepped", llm_batch=llm.wire_id, items=len(read))
             for one in read:
                 _absorb_alone(job, llm, one, pace)
-        faults.reach("chunk_stepped")
+        reach("batch_chunk_stepped")
     return True
 
 

@@ -8,13 +8,13 @@ from django.utils import timezone
 from agents.providers.base import BatchStatus, ProviderError
 from batches.drivers import driver_of
 from batches.models import BatchItem, BatchJob, LLMBatch, LLMState
-from batches.poll import faults
 from batches.poll.again import unmake
 from batches.poll.cycle import Cycle, later, poll_again_at
 from batches.poll.fail import fail_items
 from batches.poll.halves import halve
 from batches.poll.pause import PAUSES, pause
 from batches.poll.spool import intact, path_of, remove
+from lettaweb.lib.faults import reach
 
 MAYBE = frozenset({"timeout", "connection", "server", "overloaded"})
 """Failures after which the batch may exist all the same."""
@@ -39,7 +39,7 @@ def send(cycle: Cycle, job: BatchJob, llm: LLMBatch) -> bool:
         return False
     if not _intend(llm):
         return False
-    faults.reach("intended")
+    reach("batch_intended")
     driver = driver_of(llm.provider)
     assert driver is not None
     asked = driver.provider.submit_batch(str(path_of(llm.uuid)), key=str(llm.uuid), count=llm.count)
@@ -48,7 +48,7 @@ def send(cycle: Cycle, job: BatchJob, llm: LLMBatch) -> bool:
     except ProviderError as error:
         _refused(job, llm, error)
         return False
-    faults.reach("submitted")
+    reach("batch_submitted")
     accept(llm, status)
     return True
 

@@ -1,4 +1,4 @@
-"""People decide inside a batch: a gated call parks its member, nobody else waits, a decision goes on in a later wave."""
+"""People decide inside a batch: a gated call parks its member, nobody else waits, a decision goes on later."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -41,13 +40,16 @@ def database_url() -> str:
 
 def poll_and_die(desk: Desk, data_dir: Path, fault: str) -> None:
     """A poll in a process of its own, killed at ``fault``."""
+    faults = data_dir / "faults"
+    faults.mkdir()
+    (faults / f"batch_{fault}").write_text("kill")
     environment = {
         **clean_environment(),
         **desk.provider.environment,
         "DATABASE_URL": database_url(),
         "LETTAWEB_DATA_DIR": str(data_dir),
         "LETTAWEB_PROVIDER_RETRIES": "0",
-        "LETTAWEB_TEST_FAULT": fault,
+        "LETTAWEB_FAULTS": str(faults),
         "NO_PROXY": "*",
     }
     done = subprocess.run(
@@ -152,4 +154,3 @@ def test_a_gated_call_that_was_interrupted_asks_people_again(desk: Desk, tmp_pat
     desk.poll()
     assert ToolCall.objects.get().outcome == "ran"
     assert desk.detail(job)["counts"] == {"in_flight": 1}
-    assert os.environ.get("LETTAWEB_TEST_FAULT") is None

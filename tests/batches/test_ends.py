@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests import rest
 from tests.batches.desk import MODELS, Desk, roles
 from tests.rest import UNKNOWN
@@ -41,7 +43,7 @@ def test_every_tool_call_of_an_agent_without_heartbeats_goes_on(desk: Desk) -> N
 
 
 def test_a_failed_tool_goes_on_without_a_heartbeat_too(desk: Desk) -> None:
-    tool = desk.tool("def breaks() -> str:\n    \"\"\"Breaks.\"\"\"\n    raise ValueError('broken')\n")
+    tool = desk.tool('def breaks() -> str:\n    """Breaks."""\n    raise ValueError(\'broken\')\n')
     job = desk.submitted(desk.agent(tool))
     desk.answers(tool_use("breaks", {"request_heartbeat": False}), times=1)
     desk.round()
@@ -81,11 +83,9 @@ def test_the_agents_live_messages_wait_and_are_told_of_the_batch(desk: Desk) -> 
     agent = desk.plain()[0]
     job = desk.submitted(agent)
     request = MessageRequest((Input("user", [{"type": "text", "text": "now"}]),), None, {})
-    try:
+    with pytest.raises(Problem) as caught:
         send(default_conversation(desk.row(agent)), request, actor=None)
-        raise AssertionError("a live message was taken")
-    except Problem as problem:
-        assert (problem.status, problem.extra["batch_id"]) == (409, job)
+    assert (caught.value.status, caught.value.extra["batch_id"]) == (409, job)
 
 
 def test_later_requests_see_the_question_and_the_answer(desk: Desk) -> None:

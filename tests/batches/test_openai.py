@@ -1,4 +1,4 @@
-"""The Batch API of OpenAI: a file per model, a validation that may fail as a whole, partial files of expired batches."""
+"""The Batch API of OpenAI: a file per model, a validation that may fail as a whole, partial files at the end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ def plain(desk: Desk, count: int = 1, model: str = MINI) -> list[str]:
 def test_one_file_holds_one_model(desk: Desk) -> None:
     agents = [*plain(desk, 2), *plain(desk, 1, LARGE)]
     job = desk.submitted(*agents)
-    assert sorted((wave["model"], wave["agent_count"]) for wave in desk.waves(job)) == [("gpt-4o", 1), ("gpt-4o-mini", 2)]
+    assert sorted((wave["model"], wave["agent_count"]) for wave in desk.waves(job)) == [
+        ("gpt-4o", 1),
+        ("gpt-4o-mini", 2),
+    ]
     assert {wave["llm_provider"] for wave in desk.waves(job)} == {"openai"}
     desk.answers(text("Yes."))
     desk.end(number=0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,8 @@ assert client.batches.cancel(batch_id=job.id) is None
 assert client.jobs.retrieve(job_id=job.id).status == "completed"
 assert job.id in [found.id for found in client.jobs.list()]
 assert job.id not in [found.id for found in client.jobs.list_active()]
-print(json.dumps({"roles": [m.role for m in found], "one": [m.agent_id for m in one], "text": found[0].content[0].text}))
+said = found[0].content[0].text
+print(json.dumps({"roles": [m.role for m in found], "one": [m.agent_id for m in one], "text": said}))
 client.jobs.delete(job_id=job.id)
 assert job.id not in [found.id for found in client.batches.list()]
 """
@@ -73,17 +75,23 @@ def create(client: Client, *agents: str, **fields: Any) -> str:
     return str(made.body["id"])
 
 
+def eventually(client: Client, look: Callable[[], Any]) -> Any:
+    """What ``look`` returns once it is true; a poll a minute is the slowest that a served instance may be."""
+    for patience in range(5):
+        try:
+            return client.wait_for(look)
+        except AssertionError:
+            if patience == 4:
+                raise
+    return None
+
+
 def ended(client: Client, job: str) -> dict[str, Any]:
     def over() -> dict[str, Any] | None:
         found = client.get(f"/v1/messages/batches/{job}")
         return found if found["status"] not in ("created", "running") else None
 
-    for _ in range(4):
-        try:
-            return dict(client.wait_for(over, f"the end of {job}"))
-        except AssertionError:
-            continue
-    raise AssertionError(client.get(f"/api/batches/{job}"))
+    return dict(eventually(client, over))
 
 
 @pytest.mark.server
@@ -106,13 +114,8 @@ def test_a_parked_call_is_decided_by_the_normal_route_and_goes_on(api: Client) -
     agent, other = api.agent(gated), api.agent()
     api.provider.script(gated["name"], answer(tool_use(gated["name"], {"n": 1}, "call_1")), answer(text("Done.")))
     job = create(api, agent, other)
-    counts = lambda: api.get(f"/api/batches/{job}")["counts"]  # noqa: E731
-    for _ in range(3):
-        try:
-            api.wait_for(lambda: counts() == {"parked": 1, "done": 1}, "the parked call")
-            break
-        except AssertionError:
-            continue
+    parked = {"parked": 1, "done": 1}
+    eventually(api, lambda: api.get(f"/api/batches/{job}")["counts"] == parked)
     answered = api.decide(agent, approve("call_1"))
     assert (answered.status, answered.messages, answered.stop) == (200, [], "end_turn")
     assert answered.headers["x-lettaweb-continues"] == "batch"
@@ -120,7 +123,9 @@ def test_a_parked_call_is_decided_by_the_normal_route_and_goes_on(api: Client) -
 
 
 @pytest.mark.server
-def test_a_batch_of_a_model_without_a_batch_api_ends_by_itself(server: ServerProcess, provider: ScriptedProvider) -> None:
+def test_a_batch_of_a_model_without_a_batch_api_ends_by_itself(
+    server: ServerProcess, provider: ScriptedProvider
+) -> None:
     with Client(server.url, provider) as client:
         gated = client.gated(GATED)
         agents = [client.agent(model="demo/demo", name=f"demo {uuid.uuid4().hex[:6]}") for _ in range(3)]

@@ -196,7 +196,8 @@ def test_messages_are_paged_both_ways_without_overlap(desk: Desk) -> None:
     desk.round()
     whole = [message["id"] for message in desk.messages(job)]
     assert len(whole) == 8
-    pages, cursor = [], {}
+    pages: list[str] = []
+    cursor: dict[str, str] = {}
     while page := desk.messages(job, limit=3, **cursor):
         pages += [message["id"] for message in page]
         cursor = {"after": page[-1]["id"]}
