@@ -99,8 +99,8 @@ def _cared_for(work: Callable[[], T]) -> T:
     try:
         return work()
     finally:
-        _check_connections()
         _seen.at = time.monotonic()
+        _check_connections()
 
 
 def _check_connections() -> None:
@@ -111,6 +111,8 @@ def _check_connections() -> None:
         wrapper.close_if_unusable_or_obsolete()
         if fresh:
             wrapper.health_check_done = True  # type: ignore[attr-defined]
+        elif getattr(wrapper, "pool", None) and not wrapper.in_atomic_block:
+            wrapper.close()  # back to its pool, which asks a connection whether it lives before it lends it
 
 
 def _close_threads(pool: ThreadPoolExecutor) -> None:
