@@ -17,9 +17,9 @@ from django.db.models import Q
 from agents.consumers.reading import reading_of, tell_run
 from agents.consumers.socket import BadFrame, Receive, Send, Socket, cursor_of, opened, refuse, text_of
 from agents.events.wake import waker
-from agents.models import Run, ToolCall
+from agents.models import Run
 from agents.models.run import ACTIVE
-from agents.models.toolcall import WAITING
+from agents.models.toolcall import calls_that_wait
 from agents.policies import rows
 from lettaweb.lib.db import in_db_read
 from lettaweb.lib.problems import Problem
@@ -127,7 +127,7 @@ def _since(agent_pk: int, newest: int, known: list[int]) -> tuple[list[Run], int
 
 
 def _waiting(agent_pk: int) -> int:
-    return ToolCall.objects.filter(agent_id=agent_pk, state__in=WAITING).count()
+    return calls_that_wait().filter(agent_id=agent_pk).count()
 
 
 def _brief(run: Run) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from django.db import DatabaseError
 from agents.actions.desk.find import rows
 from agents.events.wake import waker
 from agents.models import ToolCall
-from agents.models.toolcall import WAITING, Outcome
+from agents.models.toolcall import WAITS, Outcome, calls_that_wait
 from agents.wire.sentences import sentence, title
 from lettaweb.lib.db import in_db_read
 
@@ -110,7 +110,7 @@ class QueueWatch:
 
 
 def _stamps() -> dict[int, tuple[Any, ...]]:
-    found = ToolCall.objects.filter(state__in=WAITING).values_list(*_STAMP)
+    found = calls_that_wait().values_list(*_STAMP)
     return {stamp[0]: stamp for stamp in found}
 
 
@@ -125,7 +125,7 @@ def changes_for(shown: dict[UUID, int], newest: UUID | None, most: int) -> list[
         _shown(call) for call in rows().filter(uuid__in=shown) if call.version != shown[call.uuid] or not call.waiting
     ]
     last = ToolCall.objects.filter(uuid=newest).values_list("pk", flat=True).first() if newest else None
-    arrived = rows().filter(state__in=WAITING, pk__gt=last or 0).exclude(uuid__in=shown).order_by("pk")
+    arrived = rows().filter(WAITS, pk__gt=last or 0).exclude(uuid__in=shown).order_by("pk")
     found = [*changed, *(change_of(call, None) for call in arrived[: most + 1])]
     return found if len(found) <= most else None
 

@@ -13,7 +13,7 @@ from agents.actions.desk.find import rows
 from agents.actions.desk.words import warn_before
 from agents.filters.queue import Page, Wish, place_of, sliced
 from agents.models import Agent, CallState, Driver, ToolCall
-from agents.models.toolcall import WAITING
+from agents.models.toolcall import WAITING, WAITS, calls_that_wait
 from agents.policies.rows import keys
 from lettaweb.lib import ids
 from lettaweb.lib.bodies import flag, words
@@ -39,7 +39,7 @@ class Counts:
 def counts(user: Any) -> Counts:
     """One read over the waiting calls."""
     now = timezone.now()
-    found = ToolCall.objects.filter(state__in=WAITING).aggregate(
+    found = calls_that_wait().aggregate(
         waiting=Count("pk"),
         pending=Count("pk", filter=Q(state=CallState.PENDING)),
         unknown=Count("pk", filter=Q(state=CallState.UNKNOWN)),
@@ -79,7 +79,8 @@ def page(query: QueryDict, user: Any, limit: int) -> Page:
 def _in_state(state: str) -> QuerySet[ToolCall]:
     if state == "decided":
         return rows().filter(decided_at__isnull=False).exclude(state__in=WAITING)
-    return rows().filter(state__in=WAITING if state == "waiting" else [state])
+    found = rows().filter(WAITS)
+    return found if state == "waiting" else found.filter(state=state)
 
 
 def _of_tools(names: list[str]) -> Q:

@@ -30,6 +30,9 @@ class CallState(models.TextChoices):
 
 
 WAITING = (CallState.PENDING, CallState.UNKNOWN)
+WAITS = models.Func(template="agents_toolcall.state IN ('pending', 'unknown')", output_field=models.BooleanField())
+"""That a call waits, written out as the partial indexes have it: SQLite cannot see that bound parameters mean
+the same, and would read every call there ever was."""
 
 
 class Outcome(models.TextChoices):
@@ -63,7 +66,8 @@ class ToolCall(Row):
     position = models.PositiveSmallIntegerField()
     call_id = models.CharField(max_length=300)
     name = models.CharField(max_length=300)
-    tool = models.ForeignKey(Tool, models.SET_NULL, null=True, blank=True, related_name="+")
+    # No constraint: a tool may be deleted while a call of it is being stored; such a call has no tool.
+    tool = models.ForeignKey(Tool, models.SET_NULL, null=True, blank=True, related_name="+", db_constraint=False)
     kind = models.CharField(max_length=8, choices=CallKind.choices)
     gated = models.BooleanField(default=False)
     arguments = models.TextField(default="{}")
@@ -129,6 +133,11 @@ class ToolCall(Row):
     def runs_with(self) -> str:
         """The JSON text of the arguments that run: a person's edit where there is one."""
         return self.arguments if self.edited_arguments is None else self.edited_arguments
+
+
+def calls_that_wait() -> models.QuerySet[ToolCall]:
+    """All calls that people must decide, found by the index of those alone."""
+    return ToolCall.objects.filter(WAITS)
 
 
 class DecisionKind(models.TextChoices):

@@ -18,7 +18,7 @@ from agents.actions.requests import Verdict
 from agents.actions.verdicts import record
 from agents.events.wake import tell_approvals
 from agents.models import Decision, DecisionKind, ToolCall
-from agents.models.toolcall import WAITING
+from agents.models.toolcall import calls_that_wait
 from lettaweb.lib.problems import Problem
 from tools.models import ExpireAction
 
@@ -55,7 +55,7 @@ def expire_due(now: datetime, *, seconds: float = 45.0) -> Expired:
 
 
 def _due(now: datetime, after: int) -> list[tuple[int, UUID, str]]:
-    rows = ToolCall.objects.filter(state__in=WAITING, expires_at__lte=now, pk__gt=after)
+    rows = calls_that_wait().filter(expires_at__lte=now, pk__gt=after)
     rows = rows.exclude(expire_action=ExpireAction.PAUSE, overdue=True)
     return list(rows.order_by("pk").values_list("pk", "uuid", "expire_action")[:AT_ONCE])
 
