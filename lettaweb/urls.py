@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
-from importlib.util import find_spec
 from typing import Any
 
 from django.contrib import admin
 from django.contrib.auth.views import LoginView, LogoutView
-from django.urls import URLPattern, URLResolver, include, path, re_path
+from django.urls import URLResolver, include, path, re_path
 
 from lettaweb import health
 from lettaweb.openapi import description
@@ -19,14 +17,8 @@ handler404 = "lettaweb.errors.not_found"
 handler500 = "lettaweb.errors.server_error"
 
 
-def _included(prefix: str, *modules: str) -> list[URLPattern | URLResolver]:
-    found: list[URLPattern | URLResolver] = []
-    for module in modules:
-        try:
-            found += [path(prefix, include(module))] if find_spec(module) else []
-        except ImportError as error:
-            warnings.warn(f"{module} is left out: {error}", stacklevel=2)
-    return found
+def _included(prefix: str, *modules: str) -> list[URLResolver]:
+    return [path(prefix, include(module)) for module in modules]
 
 
 def _api(prefix: str) -> list[Any]:
@@ -41,10 +33,10 @@ urlpatterns = [
     *description("v1"),
     *_api("v1"),
     *_api("latest"),
-    *_included("api/", "agents.api_urls", "tools.api_urls", "batches.api_urls"),
+    *_included("api/", "agents.api_urls", "batches.api_urls"),
     path("metrics", health.metrics),
     path("login/", LoginView.as_view(template_name="login.html", redirect_authenticated_user=True), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("admin/", admin.site.urls),
-    *_included("", "agents.page_urls", "tools.page_urls", "batches.page_urls"),
+    *_included("", "agents.page_urls", "batches.page_urls"),
 ]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from django.apps import apps
-from django.conf import settings
 from django.contrib.auth.models import Group, Permission, User
 from django.contrib.contenttypes.models import ContentType
-from django.utils.module_loading import import_string
+from django.db.models import Q
 
 from agents.policies.rights import LABELS, ROLES, grants
 
@@ -57,20 +56,8 @@ def _ensure_system_user(using: str) -> None:
 def _ensure_schedules() -> None:
     from django_q.models import Schedule
 
-    names = dict(SCHEDULES)
-    names.update(getattr(settings, "LETTAWEB_SCHEDULES", {}))
-    for function, name in names.items():
-        if not _importable(function):
-            continue
-        Schedule.objects.get_or_create(
-            func=function,
-            defaults={"name": name, "schedule_type": Schedule.MINUTES, "minutes": 1, "repeats": -1},
-        )
-
-
-def _importable(function: str) -> bool:
-    try:
-        import_string(function)
-    except ImportError:
-        return False
-    return True
+    for function, name in SCHEDULES.items():
+        defaults = {"name": name, "schedule_type": Schedule.MINUTES, "minutes": 1, "repeats": -1}
+        Schedule.objects.get_or_create(func=function, defaults=defaults)
+    ours = Schedule.objects.filter(Q(func__startswith="agents.") | Q(func__startswith="batches."))
+    ours.exclude(func__in=SCHEDULES).delete()
