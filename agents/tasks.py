@@ -8,7 +8,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from agents.actions.desk import expire_due
-from agents.actions.retention import drop_old_logs
+from agents.actions.retention import drop_old_deliveries, drop_old_logs
 from agents.outbox.delivery import deliver_due
 
 SECONDS = 45.0
@@ -25,5 +25,7 @@ def deliver_outbox() -> dict[str, int]:
 
 
 def apply_retention() -> int:
-    """Drop logs of runs that ended LETTAWEB_EVENTS_KEEP_DAYS ago or earlier; 0 days keep them for ever."""
-    return drop_old_logs(timezone.now(), settings.LETTAWEB_EVENTS_KEEP_DAYS, seconds=SECONDS)
+    """Drop logs of runs, and deliveries, that are over for LETTAWEB_EVENTS_KEEP_DAYS; 0 days keep them for ever."""
+    now, days = timezone.now(), settings.LETTAWEB_EVENTS_KEEP_DAYS
+    logs = drop_old_logs(now, days, seconds=SECONDS * 0.8)
+    return logs + drop_old_deliveries(now, days, seconds=SECONDS * 0.2)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.utils import timezone
 
-from agents import tasks
+from agents import outbox, tasks
 from agents.events import Fence, append_facts, page
-from agents.models import Run, RunStatus
+from agents.models import OutboxItem, Run, RunStatus
 from agents.views.replay import find_run
 from lettaweb.lib.problems import Problem
 from tests.agents import factories as make
@@ -45,3 +46,16 @@ def test_it_keeps_logs_for_ever_when_told_so(settings: Any) -> None:
     settings.LETTAWEB_EVENTS_KEEP_DAYS = 0
     logged(1000)
     assert tasks.apply_retention() == 0
+
+
+def test_it_drops_old_deliveries_but_not_what_is_still_to_be_sent() -> None:
+    now = timezone.now()
+    done, failed, open_, job, young = (outbox.put("x", "https://example.com/", {}) for _ in range(5))
+    for item, fields in (
+        (done, {"delivered_at": now}), (failed, {"failed_at": now}), (open_, {}),
+        (job, {"delivered_at": now, "job": uuid4()}), (young, {"delivered_at": now}),
+    ):  # fmt: skip
+        OutboxItem.objects.filter(pk=item.pk).update(created_at=now - timedelta(days=31), **fields)
+    OutboxItem.objects.filter(pk=young.pk).update(created_at=now)
+    assert tasks.apply_retention() == 2
+    assert set(OutboxItem.objects.all()) == {open_, job, young}
