@@ -62,13 +62,17 @@ def server(make_server: MakeServer) -> ServerProcess:
 def make_server(tmp_path_factory: pytest.TempPathFactory, scripted_server: ScriptedProvider) -> Iterator[MakeServer]:
     """``make_server(command="serve"|"web", data_dir=…, **environment)`` starts one more, ended with the session.
 
-    It talks to the scripted provider unless ``environment`` says otherwise.
+    It talks to the scripted provider unless ``environment`` says otherwise. With DATABASE_URL (PostgreSQL) and
+    REDIS_URL set, every data directory has a database of its own there.
     """
     running: list[ServerProcess] = []
+    chosen: dict[Path, str] = {}
 
     def make(*, command: str = "serve", data_dir: Path | None = None, **environment: str) -> ServerProcess:
         directory = data_dir or tmp_path_factory.mktemp("server")
-        variables = {**scripted_server.environment, **environment}
+        if databases.chosen() and directory not in chosen:
+            chosen[directory] = databases.create()
+        variables = {**scripted_server.environment, **_scaled_out(chosen.get(directory)), **environment}
         made = start_server(directory, command=command, environment=variables)
         running.append(made)
         return made
@@ -76,6 +80,13 @@ def make_server(tmp_path_factory: pytest.TempPathFactory, scripted_server: Scrip
     yield make
     for process in running:
         process.stop()
+    for url in chosen.values():
+        databases.drop(url)
+
+
+def _scaled_out(database: str | None) -> dict[str, str]:
+    redis_at = os.environ.get("REDIS_URL")
+    return ({"DATABASE_URL": database} if database else {}) | ({"REDIS_URL": redis_at} if redis_at else {})
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import ParamSpec, TypeVar
 
 from agents.events.hub import Tail, hub
 from agents.events.kinds import Batch, is_terminal
@@ -11,7 +13,11 @@ from agents.events.log import page
 from agents.events.wake import waker
 from agents.models import Run
 from lettaweb.lib.db import in_db_read
+from lettaweb.lib.transient import ERRORS, passes
 
+P = ParamSpec("P")
+T = TypeVar("T")
+PATIENCE = 60.0  # seconds that readers wait for a database that is away
 LOOK_AGAIN = 1.0  # seconds; the belt beside wake-ups that may get lost
 
 
@@ -29,26 +35,37 @@ async def read_events(run_id: int, after: int = 0) -> AsyncIterator[list[Batch]]
         cursor = after
         while True:
             watch.changed.clear()
-            batches = await _next(run_id, cursor, tail)
+            batches = await _patiently(_next, run_id, cursor, tail)
             if batches:
                 cursor = batches[-1].last
                 yield batches
                 if is_terminal(batches[-1].events[-1]):
                     return
-            elif not tail.owned and await in_db_read(_over, run_id):
-                ending = await in_db_read(_ending, run_id, cursor)
-                if ending:
-                    yield ending
-                    return
             if not watch.changed.is_set():
                 await _wait(watch.changed, tail)
 
 
+async def _patiently(work: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+    """The result of ``work``, also when the database is away for a while; its error when it stays away."""
+    patience = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return await work(*args, **kwargs)
+        except ERRORS as error:
+            if not passes(error) or time.monotonic() > patience:
+                raise
+        await asyncio.sleep(LOOK_AGAIN / 4)
+
+
 async def _next(run_id: int, cursor: int, tail: Tail) -> list[Batch]:
+    """What there is beyond ``cursor``: of a run that is over at least its terminal events."""
     near = tail.beyond(cursor) if tail.owned else None
     if near is not None:
         return near
-    return await in_db_read(page, run_id, cursor)
+    batches = await in_db_read(page, run_id, cursor)
+    if not batches and not tail.owned and await in_db_read(_over, run_id):
+        return await in_db_read(_ending, run_id, cursor)
+    return batches
 
 
 async def _wait(changed: asyncio.Event, tail: Tail) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
-from django.db import connections
+from django.db import connection, connections
 
 from lettaweb.server.account import FIRST, ensure_first
 from lettaweb.server.lock import migrate, only_server
@@ -29,6 +29,7 @@ class Command(BaseCommand):
         directory = Path(settings.LETTAWEB_DATA_DIR)
         with only_server(directory):
             migrate(directory)
+            _outlive_predecessor()
             password = ensure_first()
             if demo and find_spec("agents.actions.demo"):
                 import_module("agents.actions.demo").load()
@@ -36,6 +37,14 @@ class Command(BaseCommand):
             supervisor = Supervisor(_children(), is_ready=_healthy, ready=lambda: self.stdout.write(_block(password)))
             code = supervisor.run()
         sys.exit(code)
+
+
+def _outlive_predecessor() -> None:
+    """Its runs are taken over at once. Several servers share a database only where it is no file."""
+    if connection.vendor == "sqlite":
+        from agents.executor.lease import outlive
+
+        outlive("web")
 
 
 def _children() -> list[Child]:
