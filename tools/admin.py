@@ -19,14 +19,26 @@ else:  # generic for type checkers only
 def tier_words() -> str:
     """The sandbox of this server in words."""
     tier = sandbox.known_tier()
-    return f"Sandbox tier {tier['tier']}: {tier['name']}" if tier else "No tool has run yet in this process: no sandbox tier is chosen"
+    return (
+        f"Sandbox tier {tier['tier']}: {tier['name']}"
+        if tier
+        else "No tool has run yet in this process: no sandbox tier is chosen"
+    )
 
 
 @admin.register(Tool)
 class ToolAdmin(Base):
     """Tools as they are stored."""
 
-    list_display = ("name", "tool_type", "risk", "default_requires_approval", "expires_after", "on_interrupt", "updated_at")
+    list_display = (
+        "name",
+        "tool_type",
+        "risk",
+        "default_requires_approval",
+        "expires_after",
+        "on_interrupt",
+        "updated_at",
+    )
     list_filter = ("tool_type", "risk", "default_requires_approval")
     list_per_page = 100
     show_full_result_count = False
@@ -34,9 +46,22 @@ class ToolAdmin(Base):
     ordering = ("name",)
     actions = None
     fields = readonly_fields = (
-        "name", "uuid", "tool_type", "description", "risk", "default_requires_approval", "expires_after", "expire_action",
-        "on_interrupt", "secret_fields", "network_hosts", "json_schema", "source_code", "pip_requirements", "sandbox_tier",
-    )  # fmt: skip
+        "name",
+        "uuid",
+        "tool_type",
+        "description",
+        "risk",
+        "default_requires_approval",
+        "expires_after",
+        "expire_action",
+        "on_interrupt",
+        "secret_fields",
+        "network_hosts",
+        "json_schema",
+        "source_code",
+        "pip_requirements",
+        "sandbox_tier",
+    )
 
     @admin.display(description="Sandbox")
     def sandbox_tier(self, tool: Tool) -> str:

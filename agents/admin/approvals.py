@@ -70,9 +70,24 @@ class ToolCallAdmin(ReadOnly):
     inlines = (DecisionInline, CommentInline)
     actions = ("approve_selected", "deny_selected")
     fields = readonly_fields = (
-        "what", "agent", "name", "risk", "what_became_of_it", "arguments_shown", "result_shown", "asked_at", "expires_at",
-        "decided_by", "decided_at", "reason", "started_at", "finished_at", "call_id", "version", "digest",
-    )  # fmt: skip
+        "what",
+        "agent",
+        "name",
+        "risk",
+        "what_became_of_it",
+        "arguments_shown",
+        "result_shown",
+        "asked_at",
+        "expires_at",
+        "decided_by",
+        "decided_at",
+        "reason",
+        "started_at",
+        "finished_at",
+        "call_id",
+        "version",
+        "digest",
+    )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ToolCall]:
         return super().get_queryset(request).select_related(*BESIDE)
@@ -143,8 +158,16 @@ class DecisionAdmin(ReadOnly):
     search_fields = ("actor_name", "call__name", "call__agent__name")
     date_hierarchy = None
     fields = readonly_fields = (
-        "created_at", "kind", "actor_name", "via", "call", "reason", "before_shown", "after_shown", "digest",
-    )  # fmt: skip
+        "created_at",
+        "kind",
+        "actor_name",
+        "via",
+        "call",
+        "reason",
+        "before_shown",
+        "after_shown",
+        "digest",
+    )
 
     @admin.display(description="Tool")
     def call_name(self, decision: Decision) -> str:

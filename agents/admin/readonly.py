@@ -21,7 +21,7 @@ class ReadOnly(Base):
     list_per_page = 100
     show_full_result_count = False
     ordering = ("-pk",)
-    actions = None
+    actions: Any = None
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

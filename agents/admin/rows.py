@@ -17,16 +17,36 @@ from lettaweb.lib.text import shorten
 
 @admin.register(Agent)
 class AgentAdmin(ReadOnly):
-    list_display = ("name", "agent_type", "model", "tool_count", "last_run_completion", "last_stop_reason", "created_at")
+    list_display = (
+        "name",
+        "agent_type",
+        "model",
+        "tool_count",
+        "last_run_completion",
+        "last_stop_reason",
+        "created_at",
+    )
     list_filter = ("agent_type", "last_stop_reason")
     search_fields = ("name",)
     fields = readonly_fields = (
-        "name", "uuid", "agent_type", "model", "description", "system", "tool_rules", "llm_config", "timezone",
-        "last_run_completion", "last_stop_reason", "created_at", "updated_at",
-    )  # fmt: skip
+        "name",
+        "uuid",
+        "agent_type",
+        "model",
+        "description",
+        "system",
+        "tool_rules",
+        "llm_config",
+        "timezone",
+        "last_run_completion",
+        "last_stop_reason",
+        "created_at",
+        "updated_at",
+    )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return super().get_queryset(request).annotate(tools_=Count("agenttool"))
+        found: QuerySet[Any] = super().get_queryset(request).annotate(tools_=Count("agenttool"))
+        return found
 
     @admin.display(description="Tools", ordering="tools_")
     def tool_count(self, agent: Any) -> int:
@@ -37,7 +57,17 @@ class AgentAdmin(ReadOnly):
 class BlockAdmin(ReadOnly):
     list_display = ("label", "beginning", "limit", "read_only", "version", "updated_at")
     search_fields = ("label", "value")
-    fields = readonly_fields = ("label", "uuid", "value", "limit", "description", "read_only", "version", "tags", "metadata")
+    fields = readonly_fields = (
+        "label",
+        "uuid",
+        "value",
+        "limit",
+        "description",
+        "read_only",
+        "version",
+        "tags",
+        "metadata",
+    )
 
     @admin.display(description="Value")
     def beginning(self, block: Block) -> str:
@@ -61,7 +91,17 @@ class MessageAdmin(ReadOnly):
     list_filter = ("role", "context")
     list_select_related = ("agent",)
     search_fields = ("search_text",)
-    fields = readonly_fields = ("uuid", "agent", "conversation", "run", "role", "said", "context", "tokens", "created_at")
+    fields = readonly_fields = (
+        "uuid",
+        "agent",
+        "conversation",
+        "run",
+        "role",
+        "said",
+        "context",
+        "tokens",
+        "created_at",
+    )
 
     @admin.display(description="Text")
     def beginning(self, message: Message) -> str:
@@ -76,15 +116,38 @@ class MessageAdmin(ReadOnly):
 @admin.register(Run)
 class RunAdmin(ReadOnly):
     list_display = (
-        "created_at", "agent", "status", "stop_reason", "driver", "steps_count", "input_tokens", "output_tokens", "took",
-    )  # fmt: skip
+        "created_at",
+        "agent",
+        "status",
+        "stop_reason",
+        "driver",
+        "steps_count",
+        "input_tokens",
+        "output_tokens",
+        "took",
+    )
     list_filter = ("status", "stop_reason", "driver")
     list_select_related = ("agent",)
     search_fields = ("agent__name",)
     fields = readonly_fields = (
-        "uuid", "agent", "conversation", "turn", "status", "stop_reason", "driver", "epoch", "error", "steps_count",
-        "input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens", "created_at", "started_at", "completed_at",
-    )  # fmt: skip
+        "uuid",
+        "agent",
+        "conversation",
+        "turn",
+        "status",
+        "stop_reason",
+        "driver",
+        "epoch",
+        "error",
+        "steps_count",
+        "input_tokens",
+        "output_tokens",
+        "cached_tokens",
+        "reasoning_tokens",
+        "created_at",
+        "started_at",
+        "completed_at",
+    )
 
     @admin.display(description="Took")
     def took(self, run: Run) -> str:
@@ -93,14 +156,39 @@ class RunAdmin(ReadOnly):
 
 @admin.register(Step)
 class StepAdmin(ReadOnly):
-    list_display = ("created_at", "agent", "number", "status", "model", "attempt", "input_tokens", "output_tokens", "error_type")
+    list_display = (
+        "created_at",
+        "agent",
+        "number",
+        "status",
+        "model",
+        "attempt",
+        "input_tokens",
+        "output_tokens",
+        "error_type",
+    )
     list_filter = ("status", "provider", "error_type")
     list_select_related = ("agent",)
     search_fields = ("agent__name", "model")
     fields = readonly_fields = (
-        "uuid", "agent", "run", "number", "status", "attempt", "provider", "model", "request_id", "input_tokens",
-        "output_tokens", "stop_reason", "error_type", "error_data", "asked_at", "answered_at", "finished_at",
-    )  # fmt: skip
+        "uuid",
+        "agent",
+        "run",
+        "number",
+        "status",
+        "attempt",
+        "provider",
+        "model",
+        "request_id",
+        "input_tokens",
+        "output_tokens",
+        "stop_reason",
+        "error_type",
+        "error_data",
+        "asked_at",
+        "answered_at",
+        "finished_at",
+    )
 
 
 @admin.register(OutboxItem)
@@ -109,7 +197,16 @@ class OutboxAdmin(ReadOnly):
 
     list_display = ("created_at", "kind", "url", "attempts", "next_at", "delivered_at", "failed_at", "status_code")
     list_filter = ("kind", "status_code")
-    fields = readonly_fields = ("kind", "url", "attempts", "next_at", "delivered_at", "failed_at", "status_code", "error")
+    fields = readonly_fields = (
+        "kind",
+        "url",
+        "attempts",
+        "next_at",
+        "delivered_at",
+        "failed_at",
+        "status_code",
+        "error",
+    )
 
 
 @admin.register(Process)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Count, Q
+
 from agents.models import CallComment, CallKind, CallState, Decision, DecisionKind, Message, MessageRole, ToolCall
 from agents.models.toolcall import WAITING, Outcome
 from agents.wire.fields import shown_text
@@ -14,6 +16,7 @@ from agents.wire.sentences import title
 from tools import rules
 
 LAST = 8
+ONE_DENIED = "Another call of {} was denied in this turn."
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +67,13 @@ def _has_rule(call: ToolCall) -> bool:
 
 
 def _company(call: ToolCall) -> str:
-    states = list(ToolCall.objects.filter(message_id=call.message_id, gated=True).values_list("state", flat=True))
-    if len(states) < 2:
+    found = ToolCall.objects.filter(message_id=call.message_id, gated=True).aggregate(
+        all=Count("pk"), waiting=Count("pk", filter=Q(state__in=WAITING))
+    )
+    if found["all"] < 2:
         return ""
-    open_ = sum(1 for state in states if state in WAITING)
-    return f"It is one of {len(states)} calls that were asked together. None of them runs until all are decided; {open_} wait."
+    together = f"It is one of {found['all']} calls that were asked together."
+    return f"{together} None of them runs until all are decided; {found['waiting']} wait."
 
 
 def _earlier(call: ToolCall) -> str:
@@ -76,7 +81,9 @@ def _earlier(call: ToolCall) -> str:
     denied = rows.filter(outcome=Outcome.DENIED).count()
     if not denied:
         return ""
-    return f"{denied} other call{'s' if denied > 1 else ''} of {call.name} {'were' if denied > 1 else 'was'} denied in this turn."
+    return (
+        f"{denied} other calls of {call.name} were denied in this turn." if denied > 1 else ONE_DENIED.format(call.name)
+    )
 
 
 # --- what was said -----------------------------------------------------------------------------------
@@ -91,10 +98,11 @@ def talk_before(call: ToolCall) -> list[Said]:
 
 def talk(messages: list[Message]) -> list[Said]:
     """Messages as lines for people, oldest first; arguments with masks, texts cut where a screen ends."""
-    calls: dict[tuple[int, str], ToolCall] = {}
-    wanted = [message.pk for message in messages if message.role == MessageRole.ASSISTANT]
-    for call in ToolCall.objects.filter(message_id__in=wanted).select_related("tool", "agent"):
-        calls[call.message_id, call.call_id] = call
+    asking = [message for message in messages if message.role == MessageRole.ASSISTANT]
+    names = [str(part.get("id")) for message in asking for part in message.parts if part.get("type") == "call"]
+    rows = ToolCall.objects.filter(message_id__in=[message.pk for message in asking], call_id__in=names)
+    rows = rows.select_related("tool", "agent", "step__run") if names else rows.none()
+    calls = {(call.message_id, call.call_id): call for call in rows}
     return [line for message in messages for line in _lines(message, calls)]
 
 
@@ -107,7 +115,7 @@ def _lines(message: Message, calls: Mapping[tuple[int, str], ToolCall]) -> Itera
             yield Said(named or who, text, kind, message.created_at, message.wire_id)
 
 
-_WHO = {
+_WHO: dict[str, str] = {
     MessageRole.USER: "User",
     MessageRole.SYSTEM: "System",
     MessageRole.TOOL: "Tool",

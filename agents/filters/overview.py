@@ -83,10 +83,22 @@ def runs(query: Mapping[str, Any]) -> Listed:
 
 def with_agent(rows: QuerySet[Run]) -> QuerySet[Run]:
     return rows.select_related("agent", "conversation").only(
-        "uuid", "status", "stop_reason", "driver", "created_at", "completed_at", "error", "total_duration_ns",
-        "input_tokens", "output_tokens", "steps_count", "agent__uuid", "agent__name", "conversation__uuid",
+        "uuid",
+        "status",
+        "stop_reason",
+        "driver",
+        "created_at",
+        "completed_at",
+        "error",
+        "total_duration_ns",
+        "input_tokens",
+        "output_tokens",
+        "steps_count",
+        "agent__uuid",
+        "agent__name",
+        "conversation__uuid",
         "conversation__is_default",
-    )  # fmt: skip
+    )
 
 
 def running() -> list[Run]:

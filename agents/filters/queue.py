@@ -13,14 +13,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Prefetch, Q, QuerySet
 from django.utils import timezone
 
 from agents.actions.desk import warn_before
 from agents.models import Agent, CallState, Driver, ToolCall
 from agents.models.toolcall import WAITING, Outcome
 from lettaweb.lib import ids
-from tools.models import Risk
+from tools.models import Risk, Tool
 
 VIEWS = {
     "waiting": "Waiting",
@@ -30,14 +30,38 @@ VIEWS = {
     "history": "History",
 }
 RISKS = (Risk.HIGH, Risk.MEDIUM, Risk.LOW)
-PAGE = 50
+PAGE = 40
+MOST_CHOICES = 300
 LOOK_SECONDS = 90  # a hold as long as a page is open; what is kept for longer is somebody's own
-BESIDE = ("agent", "tool", "step__run", "message", "held_by", "decided_by")
-HEAVY = (
-    "agent__system", "agent__llm_config", "agent__tool_rules", "agent__extra", "agent__metadata", "agent__model_settings",
-    "tool__source_code", "message__parts", "message__search_text", "step__error_data", "step__run__options",
-    "result_text", "result_content", "stdout", "stderr",
-)  # fmt: skip
+SHOWN = (
+    "uuid",
+    "agent",
+    "tool",
+    "held_by",
+    "decided_by",
+    "name",
+    "kind",
+    "gated",
+    "arguments",
+    "edited_arguments",
+    "digest",
+    "state",
+    "outcome",
+    "version",
+    "risk",
+    "asked_at",
+    "expires_at",
+    "expire_action",
+    "overdue",
+    "decided_at",
+    "held_until",
+    "result_ok",
+    "step__run__driver",
+    "step__run__options",
+    "message",
+    "returned",
+    "call_id",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +93,7 @@ class Wish:
 
     def but(self, **changes: str) -> str:
         """The query string of this wish with other values; from the first page."""
-        return replace(self, after="", **changes).query  # type: ignore[arg-type]
+        return replace(self, after="", **changes).query
 
 
 def wish_of(query: Mapping[str, Any]) -> Wish:
@@ -84,13 +108,24 @@ def wish_of(query: Mapping[str, Any]) -> Wish:
     )
 
 
+WAITS = "agents_toolcall.state IN ('pending', 'unknown')"
+"""That a call waits, written out as the partial indexes have it: SQLite cannot see that bound parameters mean
+the same, and would read every call there ever was."""
+
+
+def waiting() -> QuerySet[ToolCall]:
+    """The calls that wait."""
+    return ToolCall.objects.extra(where=[WAITS])  # noqa: S610 - a text of this file
+
+
 def calls(wish: Wish, user: Any, now: datetime | None = None) -> QuerySet[ToolCall]:
     """The calls of a view with its filters, in no order."""
     now = now or timezone.now()
-    rows = _filtered(ToolCall.objects.all(), wish)
     if wish.history:
-        return rows.filter(decided_at__isnull=False).exclude(state__in=WAITING)
-    rows = rows.filter(state__in=[CallState.UNKNOWN] if wish.view == "unknown" else WAITING)
+        return _filtered(ToolCall.objects.filter(decided_at__isnull=False).exclude(state__in=WAITING), wish)
+    rows = _filtered(waiting(), wish)
+    if wish.view == "unknown":
+        return rows.filter(state=CallState.UNKNOWN)
     if wish.view == "mine":
         return rows.filter(held_by=user, held_until__gt=_kept(now))
     if wish.view == "expiring":
@@ -123,8 +158,11 @@ def _filtered(rows: QuerySet[ToolCall], wish: Wish) -> QuerySet[ToolCall]:
 
 
 def with_neighbours(rows: QuerySet[ToolCall]) -> QuerySet[ToolCall]:
-    """What a row of the queue shows of a call, in one query."""
-    return rows.select_related(*BESIDE).defer(*HEAVY)
+    """What a row of the queue shows of a call. Agents, tools and people are read once, however many rows they have."""
+    agents = Prefetch("agent", Agent.objects.only("uuid", "name"))
+    tools = Prefetch("tool", Tool.objects.only("name", "json_schema", "secret_fields", "metadata"))
+    shown = rows.select_related("step__run").only(*SHOWN)
+    return shown.prefetch_related(agents, tools, "held_by", "decided_by")
 
 
 # --- pages -------------------------------------------------------------------------------------------
@@ -176,7 +214,7 @@ def page_of(wish: Wish, user: Any, *, size: int = PAGE) -> Page:
 
 def sliced(rows: QuerySet[ToolCall], wish: Wish, place: Place, size: int) -> Page:
     """The page of ``rows`` that begins at ``place``, in the order of the view of ``wish``."""
-    found = _history(rows, place, size + 1) if wish.history else _waiting(rows, place, size + 1)
+    found = _in_order(rows, _history(rows, place, size + 1) if wish.history else _waiting(rows, place, size + 1))
     if len(found) <= size:
         return Page(found)
     return Page(found[:size], after(found[size - 1], wish, place.horizon).encode())
@@ -194,15 +232,21 @@ def after(call: ToolCall, wish: Wish, horizon: datetime) -> Place:
 def next_after(call: ToolCall, wish: Wish, user: Any) -> ToolCall | None:
     """What is to be decided after ``call``: the one behind it in the queue, else the first."""
     horizon = timezone.now() + warn_before()
-    rows = with_neighbours(calls(wish, user)).exclude(pk=call.pk)
+    rows = calls(wish, user).exclude(pk=call.pk)
     found = _waiting(rows, after(call, wish, horizon), 1) or _waiting(rows, Place(horizon), 1)
-    return found[0] if found else None
+    return next(iter(_in_order(with_neighbours(rows), found)), None)
 
 
-def _waiting(rows: QuerySet[ToolCall], place: Place, count: int) -> list[ToolCall]:
-    found: list[ToolCall] = []
+def _in_order(rows: QuerySet[ToolCall], keys: list[int]) -> list[ToolCall]:
+    """The calls ``keys`` of ``rows``: only the keys of a page are sorted in the database, not whole rows."""
+    found = {call.pk: call for call in rows.filter(pk__in=keys)}
+    return [found[pk] for pk in keys if pk in found]
+
+
+def _waiting(rows: QuerySet[ToolCall], place: Place, count: int) -> list[int]:
+    found: list[int] = []
     for part in _parts(rows, place):
-        found += list(part[: count - len(found)])
+        found += list(part.values_list("pk", flat=True)[: count - len(found)])
         if len(found) >= count:
             break
     return found
@@ -230,12 +274,12 @@ def _due(rows: QuerySet[ToolCall], place: Place) -> QuerySet[ToolCall]:
     return due.filter(beyond, expires_at__gte=place.value)
 
 
-def _history(rows: QuerySet[ToolCall], place: Place, count: int) -> list[ToolCall]:
+def _history(rows: QuerySet[ToolCall], place: Place, count: int) -> list[int]:
     rows = rows.order_by("-decided_at", "-pk")
     if place.value is not None:
         beyond = Q(decided_at__lt=place.value) | Q(pk__lt=place.pk)
         rows = rows.filter(beyond, decided_at__lte=place.value)
-    return list(rows[:count])
+    return list(rows.values_list("pk", flat=True)[:count])
 
 
 # --- counts ------------------------------------------------------------------------------------------
@@ -244,7 +288,7 @@ def _history(rows: QuerySet[ToolCall], place: Place, count: int) -> list[ToolCal
 def counts(user: Any, now: datetime | None = None) -> dict[str, int]:
     """How many calls the views hold, History left out."""
     now = now or timezone.now()
-    found = ToolCall.objects.filter(state__in=WAITING).aggregate(
+    found = waiting().aggregate(
         waiting=Count("pk"),
         mine=Count("pk", filter=Q(held_by=user, held_until__gt=_kept(now))),
         expiring=Count("pk", filter=Q(expires_at__lte=now + warn_before())),
@@ -253,13 +297,21 @@ def counts(user: Any, now: datetime | None = None) -> dict[str, int]:
     return {name: int(value) for name, value in found.items()}
 
 
+def counts_once(request: Any) -> dict[str, int]:
+    """:func:`counts` for the person of a request, read once for all parts of its page."""
+    if not hasattr(request, "desk_counts"):
+        request.desk_counts = counts(request.user)
+    found: dict[str, int] = request.desk_counts
+    return found
+
+
 def choices(wish: Wish) -> dict[str, list[tuple[str, str]]]:
     """The tools and agents that wait, for the filters: (value, label) in order of their labels."""
-    rows = ToolCall.objects.filter(state__in=WAITING).order_by()
-    tools = rows.values_list("name", flat=True).distinct()[:200]
-    agents = Agent.objects.filter(pk__in=rows.values("agent").distinct()).only("uuid", "name")[:200]
+    pairs = set(waiting().order_by().values_list("name", "agent").distinct()[:MOST_CHOICES])
+    agents = Agent.objects.filter(pk__in={agent for _, agent in pairs}).only("uuid", "name")
     named = [(agent.wire_id, agent.name) for agent in agents]
-    return {"tools": sorted((name, name) for name in tools), "agents": sorted(named, key=lambda pair: pair[1])}
+    tools = sorted({(name, name) for name, _ in pairs})
+    return {"tools": tools, "agents": sorted(named, key=lambda pair: pair[1])}
 
 
 # --- what has changed --------------------------------------------------------------------------------

@@ -69,7 +69,13 @@ def boxes_of(call: ToolCall) -> list[Box]:
     names = [*known, *[name for name in given if name not in known]]
     required = set(required_of(schema))
     return [
-        _box(name, _resolved(known.get(name, {}), schema), given, required=name in required, secret=_hidden(name, given, shown))
+        _box(
+            name,
+            _resolved(known.get(name, {}), schema),
+            given,
+            required=name in required,
+            secret=_hidden(name, given, shown),
+        )
         for name in names
     ]
 
@@ -82,7 +88,11 @@ def _box(name: str, schema: Mapping[str, Any], given: Mapping[str, Any], *, requ
     how = ABSENT if name not in given else NULL if given[name] is None else VALUE
     core = _core(schema)
     kind = "secret" if secret else _kind(core, given.get(name))
-    hows = (VALUE, *([NULL] if how == NULL or takes_null(schema) and kind != "json" else []), *([] if required else [ABSENT]))
+    hows = (
+        VALUE,
+        *([NULL] if how == NULL or (takes_null(schema) and kind != "json") else []),
+        *([] if required else [ABSENT]),
+    )
     return Box(
         name=name,
         label=label_of(name, schema),
@@ -131,7 +141,9 @@ def _kind(core: Mapping[str, Any], value: Any) -> str:
         return "choice"
     if word == "string" and (value is None or isinstance(value, str)):
         return "text"
-    if word in ("integer", "number") and (value is None or isinstance(value, int | float) and not isinstance(value, bool)):
+    if word in ("integer", "number") and (
+        value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+    ):
         return "number"
     return "text" if not core and isinstance(value, str) else "json"
 
@@ -143,7 +155,9 @@ def _same(left: Any, right: Any) -> bool:
 def _options(core: Mapping[str, Any]) -> list[tuple[str, str]]:
     if isinstance(core.get("enum"), list):
         values = [value for value in core["enum"] if value is not None]
-        return [(arguments.canonical(value), value if isinstance(value, str) else json.dumps(value)) for value in values]
+        return [
+            (arguments.canonical(value), value if isinstance(value, str) else json.dumps(value)) for value in values
+        ]
     return [("true", "Yes"), ("false", "No")]
 
 
@@ -162,14 +176,15 @@ def _text(kind: str, value: Any) -> str:
 
 def edited(call: ToolCall, sent: Mapping[str, Any]) -> Edited:
     """Read the form that came back: ``arg:<name>`` is what was typed, ``how:<name>`` whether it is a value."""
-    given, made, boxes = read(call.runs_with), {}, []
-    for box in boxes_of(call):
+    given, boxes = read(call.runs_with), list[Box]()
+    made: dict[str, Any] = {}
+    for shown in boxes_of(call):
         try:
-            box, value = _read(box, sent, given)
+            box, value = _read(shown, sent, given)
             if box.how != ABSENT:
                 made[box.name] = value
         except Misfit as misfit:
-            box = replace(_typed(box, sent), error=str(misfit))
+            box = replace(_typed(shown, sent), error=str(misfit))
         boxes.append(box)
     if any(box.error for box in boxes):
         return Edited(boxes, None, changed=True)
@@ -179,7 +194,9 @@ def edited(call: ToolCall, sent: Mapping[str, Any]) -> Edited:
 
 
 def _typed(box: Box, sent: Mapping[str, Any]) -> Box:
-    return replace(box, text=_lines(str(sent.get(f"arg:{box.name}", box.text))), how=str(sent.get(f"how:{box.name}", box.how)))
+    return replace(
+        box, text=_lines(str(sent.get(f"arg:{box.name}", box.text))), how=str(sent.get(f"how:{box.name}", box.how))
+    )
 
 
 def _read(box: Box, sent: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[Box, Any]:

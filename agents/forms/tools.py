@@ -32,7 +32,9 @@ class TreatmentForm(forms.Form):
 
     risk = forms.ChoiceField(choices=Risk.choices, help_text="High risk is always asked twice.")
     default_requires_approval = forms.BooleanField(
-        required=False, label="Agents that get it ask a person", help_text="Agents that have it already stay as they are."
+        required=False,
+        label="Agents that get it ask a person",
+        help_text="Agents that have it already stay as they are.",
     )
     expires_after = forms.IntegerField(
         required=False, min_value=1, max_value=LONGEST_WAIT, label="Expires after (minutes)", help_text="Empty: never."

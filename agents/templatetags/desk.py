@@ -10,9 +10,9 @@ from django import template
 from django.urls import Resolver404, resolve
 from django.utils import timezone
 from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
-from agents.filters.queue import VIEWS, counts
+from agents.filters.queue import VIEWS, counts_once
 from agents.models import Run, ToolCall
 from agents.models.run import ACTIVE
 from agents.wire import fields, sentences
@@ -81,8 +81,24 @@ def moment(at: datetime | None, form: str = "ago", css: str = "") -> SafeString:
     exact = timezone.localtime(at)
     return format_html(
         '<time datetime="{}" title="{}" data-form="{}" class="{}">{}</time>',
-        exact.isoformat(timespec="seconds"), exact.strftime("%Y-%m-%d %H:%M:%S %Z"), form, css, said,
-    )  # fmt: skip
+        exact.isoformat(timespec="seconds"),
+        exact.strftime("%Y-%m-%d %H:%M:%S %Z"),
+        form,
+        css,
+        said,
+    )
+
+
+_MARKS = {"high": '<path d="M6 1 11.5 11H.5z"/>', "medium": '<path d="M6 1 11 6 6 11 1 6z"/>'}
+_LOW = '<circle cx="6" cy="6" r="3.5"/>'
+
+
+@register.simple_tag
+def risk_of(risk: str, after: str = "") -> SafeString:
+    """A risk as a mark and a word."""
+    mark = mark_safe(_MARKS.get(risk, _LOW))  # noqa: S308 - one of three drawings from this file
+    drawn = format_html('<svg viewBox="0 0 12 12" aria-hidden="true" fill="currentColor">{}</svg>', mark)
+    return format_html('<span class="risk">{}{}{}</span>', drawn, risk.capitalize(), after)
 
 
 # --- calls -------------------------------------------------------------------------------------------
@@ -144,7 +160,7 @@ def stamp(call: ToolCall) -> str:
 def side(context: template.Context) -> dict[str, Any]:
     """The navigation at the side of every page, with its counts."""
     request = context["request"]
-    found = counts(request.user)
+    found = counts_once(request)
     current = context.get("view_name", "")
     return {
         "request": request,
@@ -154,13 +170,14 @@ def side(context: template.Context) -> dict[str, Any]:
         "here": context.get("here", ""),
         "running": Run.objects.filter(status__in=ACTIVE).count(),
         "last": ToolCall.objects.filter(decided_at__isnull=False).order_by("-decided_at").only("decided_at").first(),
-        "batches": _exists("/batches/"),
+        "batches": _if_there("/batches/"),
     }
 
 
-def _exists(path: str) -> bool:
+def _if_there(path: str) -> str:
+    """``path`` where a page stands behind it, else ""."""
     try:
         resolve(path)
     except Resolver404:
-        return False
-    return True
+        return ""
+    return path

@@ -19,9 +19,14 @@ from tests.servers import PASSWORD, ServerProcess
 from tests.stories.client import Client
 
 ARGUMENTS = [
-    "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-    "--disable-sync", "--no-first-run", "--disable-dev-shm-usage",
-]  # fmt: skip
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--disable-dev-shm-usage",
+]
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 SCREENS = Path(__file__).resolve().parents[1] / "screens"
 MAKE_PEOPLE = """
@@ -93,9 +98,7 @@ def log_in(url: str, name: str) -> str:
 
 
 @pytest.fixture
-def people(
-    browser: Browser, desk_server: ServerProcess, sessions: dict[str, str], story: Story
-) -> Iterator[People]:
+def people(browser: Browser, desk_server: ServerProcess, sessions: dict[str, str], story: Story) -> Iterator[People]:
     """``people("olga", **context)`` opens a page of the desk; nothing in it may go wrong unnoticed.
 
     Pages close before the agents of the test go: hence ``story``.
@@ -111,7 +114,7 @@ def people(
         page = context.new_page()
         page.on("console", lambda said: wrong.append(f"{said.text} {said.location}") if said.type == "error" else None)
         page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("dialog", lambda dialog: (wrong.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("dialog", lambda dialog: refuse(dialog, wrong))
         opened.append((context, wrong))
         page.goto(path)
         return page
@@ -123,7 +126,14 @@ def people(
 
 
 # A refused decision and a server that is away are part of stories; the console names both.
-EXPECTED = re.compile(r"status of 4(09|22)|WebSocket|ERR_CONNECTION|ERR_EMPTY|ERR_INTERNET_DISCONNECTED|Failed to fetch|status of 503")
+EXPECTED = re.compile(
+    r"status of 4(09|22)|WebSocket|ERR_CONNECTION|ERR_EMPTY|ERR_INTERNET_DISCONNECTED|Failed to fetch|status of 503"
+)
+
+
+def refuse(dialog: Any, wrong: list[str]) -> None:
+    wrong.append(f"dialog: {dialog.message}")
+    dialog.dismiss()
 
 
 @pytest.fixture

@@ -73,8 +73,13 @@ class Story:
         call = answer(tool_use(asking.tool, GIVEN if given is None else given))
         self.api.provider.script(asking.marker, call, answer(text(then)))
         sent = self.api.send(asking.agent, f"Please refund it. {asking.marker}")
-        assert sent.status == 200 and sent.stop == "requires_approval", sent
+        assert sent.status == 200, sent
+        assert sent.stop == "requires_approval", sent
         return sent
+
+    def wait_asked(self, asking: Asking) -> None:
+        """Until the call stands in the queue."""
+        self.api.wait_for(lambda: self.api.get("/api/approvals/", agent_id=asking.agent), "the call")
 
     def ask_later(self, asking: Asking) -> threading.Thread:
         thread = threading.Thread(target=self.ask_again, args=(asking,))

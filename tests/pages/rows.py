@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from agents.models import Agent, CallKind, CallState, Conversation, Message, Run, RunStatus, Step, ToolCall
+from agents.models import Agent, CallKind, CallState, Conversation, Message, Run, ToolCall
 from agents.models.toolcall import Outcome
 from tests.agents.factories import call_part, make_agent, make_answer, make_message, make_run
 from tools import arguments
@@ -50,7 +51,9 @@ def waiting_call(
     return add_call(run, given, tool=tool, **fields)
 
 
-def add_call(run: Run, given: Mapping[str, Any] | None = None, *, tool: Tool, message: Message | None = None, **fields: Any) -> ToolCall:
+def add_call(
+    run: Run, given: Mapping[str, Any] | None = None, *, tool: Tool, message: Message | None = None, **fields: Any
+) -> ToolCall:
     call_id = f"call_{next(_numbers)}"
     text = json.dumps(GIVEN if given is None else given, ensure_ascii=False)
     message = message or make_answer(run, [call_part(call_id, tool.name, gated=True)])
@@ -64,9 +67,19 @@ def add_call(run: Run, given: Mapping[str, Any] | None = None, *, tool: Tool, me
         **fields,
     }
     return ToolCall.objects.create(
-        agent=run.agent, conversation=run.conversation, turn=run, step=message.step, message=message, position=0,
-        call_id=call_id, name=tool.name, tool=tool, arguments=text, digest=arguments.digest(json.loads(text)), **values,
-    )  # fmt: skip
+        agent=run.agent,
+        conversation=run.conversation,
+        turn=run,
+        step=message.step,
+        message=message,
+        position=0,
+        call_id=call_id,
+        name=tool.name,
+        tool=tool,
+        arguments=text,
+        digest=arguments.digest(json.loads(text)),
+        **values,
+    )
 
 
 def settled_call(outcome: str = Outcome.RAN, *, ok: bool = True, **fields: Any) -> ToolCall:
@@ -77,33 +90,31 @@ def settled_call(outcome: str = Outcome.RAN, *, ok: bool = True, **fields: Any) 
 
 
 def fill(waiting: int, decided: int) -> None:
-    """Many calls at once, in one conversation each hundred."""
-    tool, agent, now = make_tool(), make_agent("busy"), timezone.now()
-    conversation = Conversation.objects.create(agent=agent)
-    run = Run.objects.create(agent=agent, conversation=conversation, status=RunStatus.COMPLETED)
-    step = Step.objects.create(run=run, agent=agent, number=0)
-    message = make_message(conversation, role="assistant", parts=[], run=run, step=step)
-    text = json.dumps(GIVEN)
-    shared = {
-        "agent": agent, "conversation": conversation, "turn": run, "step": step, "message": message, "position": 0,
-        "name": tool.name, "tool": tool, "kind": CallKind.SERVER, "gated": True, "arguments": text, "digest": "0" * 64,
-    }  # fmt: skip
-    risks = ("low", "medium", "high")
-    rows = [
-        ToolCall(
-            **shared, call_id=f"w{number}", state=CallState.PENDING, risk=risks[number % 3], asked_at=now,
-            expires_at=now + timedelta(minutes=number % 90) if number % 5 == 0 else None,
+    """Many calls, copied inside the database from two that are made here."""
+    now, tool = timezone.now(), make_tool()
+    one = waiting_call(tool=tool, agent_name="busy")
+    done = settled_call(tool=tool, agent=one.agent)
+    risk = "CASE n % 3 WHEN 0 THEN 'low' WHEN 1 THEN 'medium' ELSE 'high' END"
+    _copy(one, waiting - 1, {"risk": risk})
+    _copy(done, decided - 1, {})
+    for minutes in range(1, 60):  # every fifth or so expires, some of them soon
+        rows = ToolCall.objects.filter(state=CallState.PENDING, pk__endswith=f"{minutes}")
+        rows.update(expires_at=now + timedelta(minutes=minutes))
+
+
+def _copy(call: ToolCall, count: int, changes: Mapping[str, str]) -> None:
+    own = {"uuid": "{uuid}", "call_id": "'" + call.state + "' || n", **changes}
+    columns = [str(field.column) for field in ToolCall._meta.concrete_fields if not field.primary_key]
+    values = [own.get(column, f'"{column}"') for column in columns]
+    hexes = "lower(hex(randomblob(16)))" if connection.vendor == "sqlite" else "gen_random_uuid()"
+    chosen = ", ".join(values).replace("{uuid}", hexes)
+    names = ", ".join(f'"{column}"' for column in columns)
+    series = "WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < %s)"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"{series} INSERT INTO agents_toolcall ({names}) SELECT {chosen} FROM agents_toolcall, s WHERE id = %s",
+            [max(count, 1), call.pk],
         )
-        for number in range(waiting)
-    ]  # fmt: skip
-    rows += [
-        ToolCall(
-            **shared, call_id=f"d{number}", state=CallState.DONE, outcome=Outcome.RAN, result_ok=True, returned=True,
-            decided_at=now - timedelta(seconds=number), asked_at=now - timedelta(hours=1),
-        )
-        for number in range(decided)
-    ]  # fmt: skip
-    ToolCall.objects.bulk_create(rows, batch_size=500)
 
 
 # --- forms -------------------------------------------------------------------------------------------
@@ -114,9 +125,14 @@ def shown(call: ToolCall, **fields: Any) -> dict[str, Any]:
     return {"version": call.version, "digest": call.digest, **fields}
 
 
-def decide(client: Client, call: ToolCall, action: str, *, htmx: bool = False, **fields: Any) -> Any:
+def decide(
+    client: Client, call: ToolCall, action: str, fields: Mapping[str, Any] | None = None, *, htmx: bool = False
+) -> Any:
+    """Send a decision form with these fields."""
     headers = {"HX-Request": "true", "HX-Target": "main"} if htmx else {}
-    return client.post(f"/approvals/{call.wire_id}/decide/", shown(call, action=action, **fields), headers=headers)
+    return client.post(
+        f"/approvals/{call.wire_id}/decide/", shown(call, action=action, **(fields or {})), headers=headers
+    )
 
 
 def item(call: ToolCall) -> str:

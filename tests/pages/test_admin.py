@@ -31,7 +31,9 @@ def many() -> None:
         OutboxItem.objects.create(kind="webhook", url="https://example.org", payload="{}", next_at=timezone.now())
 
 
-def test_it_lists_a_hundred_rows_of_anything_with_few_queries(admin: Client, django_assert_max_num_queries: Any) -> None:
+def test_it_lists_a_hundred_rows_of_anything_with_few_queries(
+    admin: Client, django_assert_max_num_queries: Any
+) -> None:
     many()
     for model in OURS:
         with django_assert_max_num_queries(12):
@@ -118,9 +120,20 @@ def test_it_masks_secrets(admin: Client) -> None:
     schema = {"type": "object", "properties": {"token": {"type": "string"}}}
     call = waiting_call({"token": "s3cr3t-value"}, tool=make_tool("secretive", schema, secret_fields=["token"]))
     seen = Decision.objects.create(
-        call=call, kind="edit", actor_name="olga", via="desk", digest=call.digest, before=call.arguments, after=call.arguments
+        call=call,
+        kind="edit",
+        actor_name="olga",
+        via="desk",
+        digest=call.digest,
+        before=call.arguments,
+        after=call.arguments,
     )
-    paths = [CALLS, f"{CALLS}{call.pk}/change/", f"/admin/agents/decision/{seen.pk}/change/", f"/admin/agents/message/{call.message_id}/change/"]
+    paths = [
+        CALLS,
+        f"{CALLS}{call.pk}/change/",
+        f"/admin/agents/decision/{seen.pk}/change/",
+        f"/admin/agents/message/{call.message_id}/change/",
+    ]
     for path in paths:
         assert "s3cr3t-value" not in text_of(admin.get(path)), path
 

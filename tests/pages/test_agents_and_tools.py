@@ -138,8 +138,15 @@ def test_it_returns_to_its_own_pages_only(operator: Client, back: str) -> None:
     assert response["Location"] == f"/runs/{call.turn.wire_id}/"
 
 
-TREATMENT = {"risk": "high", "expires_after": "30", "expire_action": "pause", "on_interrupt": "ask", "secret_fields": "a\nb",
-             "network_hosts": "api.example.com\n*.example.org:8443", "default_requires_approval": "on"}  # fmt: skip
+TREATMENT = {
+    "risk": "high",
+    "expires_after": "30",
+    "expire_action": "pause",
+    "on_interrupt": "ask",
+    "secret_fields": "a\nb",
+    "network_hosts": "api.example.com\n*.example.org:8443",
+    "default_requires_approval": "on",
+}
 
 
 def test_it_changes_how_a_tool_is_treated(builder: Client) -> None:
@@ -155,7 +162,14 @@ def test_it_changes_how_a_tool_is_treated(builder: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"risk": "none"}, {"expires_after": "-1"}, {"expires_after": "x"}, {"network_hosts": "http://a/b"}, {"expire_action": ""}]
+    "wrong",
+    [
+        {"risk": "none"},
+        {"expires_after": "-1"},
+        {"expires_after": "x"},
+        {"network_hosts": "http://a/b"},
+        {"expire_action": ""},
+    ],
 )
 def test_it_refuses_treatments_that_make_no_sense(builder: Client, wrong: dict[str, str]) -> None:
     tool = make_tool()

@@ -32,7 +32,7 @@ def test_it_approves_and_opens_the_next_call(operator: Client, call: ToolCall) -
 
 
 def test_it_goes_back_to_the_list_after_the_last(operator: Client, call: ToolCall) -> None:
-    response = decide(operator, call, "deny", preset="not_allowed", reason="Ask legal.")
+    response = decide(operator, call, "deny", {"preset": "not_allowed", "reason": "Ask legal."})
     assert response["Location"] == f"/approvals/?done={call.wire_id}"
     assert fresh(call).outcome == Outcome.DENIED
     assert fresh(call).reason == "This is not allowed. Ask legal."
@@ -41,8 +41,12 @@ def test_it_goes_back_to_the_list_after_the_last(operator: Client, call: ToolCal
 
 def test_it_answers_in_place_of_the_tool(operator: Client, call: ToolCall) -> None:
     assert 'name="result"' in text_of(operator.get(f"/approvals/{call.wire_id}/?panel=answer"))
-    decide(operator, call, "answer", result="line 1\r\nline 2", ok="no")
-    assert (fresh(call).outcome, fresh(call).result_text, fresh(call).result_ok) == (Outcome.ANSWERED, "line 1\nline 2", False)
+    decide(operator, call, "answer", {"result": "line 1\r\nline 2", "ok": "no"})
+    assert (fresh(call).outcome, fresh(call).result_text, fresh(call).result_ok) == (
+        Outcome.ANSWERED,
+        "line 1\nline 2",
+        False,
+    )
 
 
 def test_it_sends_a_part_of_the_page_to_scripts(operator: Client, call: ToolCall) -> None:
@@ -58,7 +62,7 @@ def test_it_sends_a_part_of_the_page_to_scripts(operator: Client, call: ToolCall
 def test_it_opens_the_call_that_the_page_had_next_while_it_waits(operator: Client, call: ToolCall) -> None:
     waiting_call(risk="high")
     wanted = waiting_call(risk="low")
-    response = decide(operator, call, "approve", next=wanted.wire_id)
+    response = decide(operator, call, "approve", {"next": wanted.wire_id})
     assert response["Location"].startswith(f"/approvals/{wanted.wire_id}/")
 
 
@@ -84,7 +88,9 @@ def test_it_never_decides_another_version_or_call(operator: Client, call: ToolCa
 
 
 @pytest.mark.parametrize("wrong", [{}, {"version": "1"}, {"version": "x", "digest": "0" * 64}])
-def test_it_refuses_forms_that_do_not_say_what_they_show(operator: Client, call: ToolCall, wrong: dict[str, str]) -> None:
+def test_it_refuses_forms_that_do_not_say_what_they_show(
+    operator: Client, call: ToolCall, wrong: dict[str, str]
+) -> None:
     assert operator.post(f"/approvals/{call.wire_id}/decide/", {"action": "approve", **wrong}).status_code == 400
     assert fresh(call).state == CallState.PENDING
 
@@ -107,22 +113,22 @@ def test_it_asks_once_more_before_high_risk(operator: Client) -> None:
     assert first.status_code == 200
     assert "High risk." in text_of(first)
     assert fresh(call).state == CallState.PENDING
-    decide(operator, call, "approve", confirm="yes")
+    decide(operator, call, "approve", {"confirm": "yes"})
     assert fresh(call).state == CallState.READY
 
 
 def test_it_asks_once_more_before_high_risk_with_changes(operator: Client) -> None:
     call = waiting_call(risk="high")
-    first = decide(operator, call, "edit", **{"arg:amount": "12.5"})
+    first = decide(operator, call, "edit", {"arg:amount": "12.5"})
     assert first.status_code == 200
     assert 'value="12.5"' in text_of(first)
     assert fresh(call).state == CallState.PENDING
-    decide(operator, call, "edit", confirm="yes", **{"arg:amount": "12.5"})
+    decide(operator, call, "edit", {"confirm": "yes", "arg:amount": "12.5"})
     assert json.loads(fresh(call).runs_with)["amount"] == 12.5
 
 
 def test_it_settles_calls_of_unknown_outcome_in_three_ways(operator: Client) -> None:
-    ways = [
+    ways: list[tuple[str, dict[str, str], DecisionKind, CallState]] = [
         ("approve", {}, DecisionKind.RERUN, CallState.READY),
         ("deny", {"reason": "no trace of it"}, DecisionKind.TELL, CallState.DONE),
         ("answer", {"result": "refunded"}, DecisionKind.HAPPENED, CallState.DONE),
@@ -131,7 +137,7 @@ def test_it_settles_calls_of_unknown_outcome_in_three_ways(operator: Client) -> 
         call = waiting_call(state=CallState.UNKNOWN, started_at=None)
         page = text_of(operator.get(f"/approvals/{call.wire_id}/"))
         assert all(button in page for button in ("It happened", "Run it", "Tell the agent"))
-        decide(operator, call, action, **fields)
+        decide(operator, call, action, fields)
         assert (Decision.objects.get(call=call).kind, fresh(call).state) == (kind, state)
 
 
@@ -207,7 +213,7 @@ def test_it_shows_others_who_is_at_a_call(operator: Client, other: Client, call:
 
 def test_it_keeps_comments_and_decisions_in_one_history(operator: Client, viewer: Client, call: ToolCall) -> None:
     viewer.post(f"/approvals/{call.wire_id}/comment/", {"text": "I know this customer."})
-    decide(operator, call, "deny", reason="no")
+    decide(operator, call, "deny", {"reason": "no"})
     page = text_of(operator.get(f"/approvals/{call.wire_id}/"))
     assert "I know this customer." in page
     assert page.index("commented") < page.index("<b>olga</b> denied")

@@ -150,7 +150,9 @@ CHANGES: list[tuple[dict[str, str], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("typed", "expected"), CHANGES, ids=[str(typed) for typed, _ in CHANGES])
-def test_it_changes_only_what_was_changed(operator: Client, typed: Mapping[str, str], expected: Mapping[str, Any]) -> None:
+def test_it_changes_only_what_was_changed(
+    operator: Client, typed: Mapping[str, str], expected: Mapping[str, Any]
+) -> None:
     call = everything()
     response = operator.post(f"/approvals/{call.wire_id}/decide/", {**form_of(operator, call), **typed})
     assert response.status_code == 302, text_of(response)
@@ -162,7 +164,9 @@ def test_it_changes_only_what_was_changed(operator: Client, typed: Mapping[str, 
 
 def test_it_leaves_out_what_is_left_out(operator: Client) -> None:
     call = everything()
-    operator.post(f"/approvals/{call.wire_id}/decide/", {**form_of(operator, call), "how:empty": "absent", "arg:yes": "absent"})
+    operator.post(
+        f"/approvals/{call.wire_id}/decide/", {**form_of(operator, call), "how:empty": "absent", "arg:yes": "absent"}
+    )
     assert json.loads(fresh(call).runs_with).keys() == EVERYTHING.keys() - {"empty", "yes"}
 
 
@@ -204,7 +208,11 @@ def test_it_keeps_what_was_typed_when_a_field_is_wrong(operator: Client) -> None
 
 
 def test_it_keeps_hidden_values_that_nobody_replaced(operator: Client) -> None:
-    tool = make_tool("login", {"type": "object", "properties": {"password": {"type": "string"}, "user": {"type": "string"}}}, secret_fields=["password"])
+    tool = make_tool(
+        "login",
+        {"type": "object", "properties": {"password": {"type": "string"}, "user": {"type": "string"}}},
+        secret_fields=["password"],
+    )
     call = waiting_call({"password": "hunter2", "user": "bob"}, tool=tool)
     page = text_of(operator.get(f"/approvals/{call.wire_id}/?panel=edit"))
     assert "hunter2" not in page
@@ -213,14 +221,16 @@ def test_it_keeps_hidden_values_that_nobody_replaced(operator: Client) -> None:
 
 
 def test_it_replaces_hidden_values(operator: Client) -> None:
-    tool = make_tool("login", {"type": "object", "properties": {"password": {"type": "string"}}}, secret_fields=["password"])
+    tool = make_tool(
+        "login", {"type": "object", "properties": {"password": {"type": "string"}}}, secret_fields=["password"]
+    )
     call = waiting_call({"password": "hunter2"}, tool=tool)
     operator.post(f"/approvals/{call.wire_id}/decide/", {**form_of(operator, call), "arg:password": "new one"})
     assert json.loads(fresh(call).runs_with) == {"password": "new one"}
 
 
 def test_it_shows_what_was_before_and_after(operator: Client, call: ToolCall) -> None:
-    decide(operator, call, "edit", **{"arg:amount": "12.5"})
+    decide(operator, call, "edit", {"arg:amount": "12.5"})
     page = text_of(operator.get(f"/approvals/{call.wire_id}/"))
     assert "<del>480.0</del>" in page
     assert "12.5" in page

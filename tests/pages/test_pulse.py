@@ -18,8 +18,15 @@ pytestmark = pytest.mark.django_db
 
 
 def ask(client: Client, *have: ToolCall, newest: int = 0, query: str = "", **params: Any) -> dict[str, Any]:
-    given = {"have": ",".join(f"{call.pk}.{stamp(call)}" for call in have), "newest": newest, "since": moment(), **params}
-    response = client.get(f"/approvals/pulse/?{query}", given | dict(pair.split("=") for pair in query.split("&") if pair))
+    given = {
+        "have": ",".join(f"{call.pk}.{stamp(call)}" for call in have),
+        "newest": newest,
+        "since": moment(),
+        **params,
+    }
+    response = client.get(
+        f"/approvals/pulse/?{query}", given | dict(pair.split("=") for pair in query.split("&") if pair)
+    )
     assert response.status_code == 200
     found: dict[str, Any] = response.json()
     return found
@@ -69,7 +76,10 @@ def test_it_names_what_is_gone(operator: Client, call: ToolCall) -> None:
     assert operator.get("/approvals/pulse/", {"have": have}).json()["gone"] == [pk]
 
 
-@pytest.mark.parametrize("query", ["have=x.y,,.,9e9.z", "newest=-1", "since=yesterday", "since=2026-99-99", "detail=x", "have=" + "1.a," * 900])
+@pytest.mark.parametrize(
+    "query",
+    ["have=x.y,,.,9e9.z", "newest=-1", "since=yesterday", "since=2026-99-99", "detail=x", "have=" + "1.a," * 900],
+)
 def test_it_survives_questions_that_make_no_sense(operator: Client, call: ToolCall, query: str) -> None:
     assert operator.get(f"/approvals/pulse/?{query}").status_code == 200
 

@@ -16,7 +16,7 @@ from agents.models import CallState, Run, ToolCall
 from agents.models.toolcall import Outcome
 from tests.pages.rows import fill, make_tool, settled_call, text_of, waiting_call
 
-ROW = re.compile(r'<li class="row[^"]*" id="row-(\d+)"')
+ROW = re.compile(r'id="row-(\d+)"')
 
 
 def keys(response: Any) -> list[int]:
@@ -81,7 +81,9 @@ def test_it_shows_each_view_its_own_calls(operator: Client, django_user_model: A
 
 def test_it_filters_by_what_stands_in_the_address(operator: Client) -> None:
     refund = waiting_call(risk="high")
-    mail = waiting_call({"to": "x"}, tool=make_tool("send_mail", {"type": "object", "properties": {"to": {"type": "string"}}}))
+    mail = waiting_call(
+        {"to": "x"}, tool=make_tool("send_mail", {"type": "object", "properties": {"to": {"type": "string"}}})
+    )
     Run.objects.filter(pk=mail.step.run_id).update(driver="batch")
     assert keys(operator.get("/approvals/?risk=high")) == [refund.pk]
     assert keys(operator.get("/approvals/?tool=send_mail")) == [mail.pk]
@@ -90,23 +92,25 @@ def test_it_filters_by_what_stands_in_the_address(operator: Client) -> None:
     assert "Nothing matches" in text_of(operator.get("/approvals/?tool=none"))
 
 
-@pytest.mark.parametrize("query", ["view=x", "risk=1", "after=1~2", "after=a~b~c~d", "after=1e99~high~~1", "agent=zzz", "call=%00"])
+@pytest.mark.parametrize(
+    "query", ["view=x", "risk=1", "after=1~2", "after=a~b~c~d", "after=1e99~high~~1", "agent=zzz", "call=%00"]
+)
 def test_it_survives_addresses_that_make_no_sense(operator: Client, call: ToolCall, query: str) -> None:
     assert operator.get(f"/approvals/?{query}").status_code == 200
 
 
 WORDS = [
-    (dict(outcome=Outcome.RAN), "Approved, done"),
-    (dict(outcome=Outcome.FAILED, ok=False), "Approved, but it failed"),
-    (dict(outcome=Outcome.RAN, edited_arguments="{}"), "Approved with changes, done"),
-    (dict(outcome=Outcome.DENIED, ok=False), "Denied"),
-    (dict(outcome=Outcome.EXPIRED, ok=False), "Expired"),
-    (dict(outcome=Outcome.CANCELLED, ok=False), "Cancelled"),
-    (dict(outcome=Outcome.ANSWERED), "Answered"),
-    (dict(outcome=Outcome.ANSWERED, ok=False), "Answered with an error"),
-    (dict(outcome=Outcome.INTERRUPTED, ok=False), "Interrupted, outcome unknown"),
-    (dict(state=CallState.READY, result_ok=None, outcome=""), "Approved, not run yet"),
-    (dict(state=CallState.STARTED, result_ok=None, outcome=""), "Approved, running"),
+    ({"outcome": Outcome.RAN}, "Approved, done"),
+    ({"outcome": Outcome.FAILED, "ok": False}, "Approved, but it failed"),
+    ({"outcome": Outcome.RAN, "edited_arguments": "{}"}, "Approved with changes, done"),
+    ({"outcome": Outcome.DENIED, "ok": False}, "Denied"),
+    ({"outcome": Outcome.EXPIRED, "ok": False}, "Expired"),
+    ({"outcome": Outcome.CANCELLED, "ok": False}, "Cancelled"),
+    ({"outcome": Outcome.ANSWERED}, "Answered"),
+    ({"outcome": Outcome.ANSWERED, "ok": False}, "Answered with an error"),
+    ({"outcome": Outcome.INTERRUPTED, "ok": False}, "Interrupted, outcome unknown"),
+    ({"state": CallState.READY, "result_ok": None, "outcome": ""}, "Approved, not run yet"),
+    ({"state": CallState.STARTED, "result_ok": None, "outcome": ""}, "Approved, running"),
 ]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
-from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib import messages
@@ -23,10 +22,10 @@ P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponse]
 
 
-def page(right: str = VIEW, *, methods: tuple[str, ...] = ("GET", "HEAD")) -> Callable[[View[P]], View[P]]:
+def page(right: str = VIEW, *, methods: tuple[str, ...] = ("GET", "HEAD")) -> Callable[[View[P]], Any]:
     """A view for people who are logged in and have ``right``; a :class:`Problem` becomes a page of its own."""
 
-    def decorate(view: View[P]) -> View[P]:
+    def decorate(view: View[P]) -> Any:
         @never_cache
         @wraps(view)
         def guarded(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:

@@ -158,8 +158,8 @@ def edit_block(request: HttpRequest, agent_id: str, block_id: str) -> HttpRespon
 
 
 def _block(agent_id: str, block_id: str) -> Block:
-    uuid = ids.find(Block.PREFIX, block_id)
-    found = Block.objects.filter(uuid=uuid, agents__uuid=ids.find(Agent.PREFIX, agent_id)).first() if uuid else None
+    uuid, agent_uuid = ids.find(Block.PREFIX, block_id), ids.find(Agent.PREFIX, agent_id)
+    found = Block.objects.filter(uuid=uuid, agents__uuid=agent_uuid).first() if uuid and agent_uuid else None
     if found is None:
         raise Problem(404, "This agent has no such block.")
     return found

@@ -1,4 +1,4 @@
-"""Decisions by form. A form says which call it shows, in which version: what has changed since is shown, not decided."""
+"""Decisions by form. A form names its call and the version that it shows: what has changed is shown, not decided."""
 
 from __future__ import annotations
 
@@ -97,9 +97,10 @@ def go_on(request: HttpRequest, call: ToolCall, wish: Wish) -> HttpResponse:
     url = call_url(following, wish.query) if following else _queue_url(wish.query)
     if not wants_fragment(request):
         return redirect(call_url(following, query) if following else _queue_url(query))
-    request.GET = request.GET.copy()
-    request.GET["done"] = call.wire_id  # type: ignore[index]
-    context = detail_context(request, following.uuid, wish) if following else empty_context(request, wish)
+    if following is not None:
+        context = detail_context(request, following.uuid, wish, done=call.wire_id)
+    else:
+        context = empty_context(request, wish, done=call.wire_id)
     return fragment(request, context, url=url)
 
 

@@ -13,7 +13,7 @@ from django.urls import reverse
 from agents.actions import desk
 from agents.actions.desk.find import find
 from agents.filters.context import talk_before, trail, why
-from agents.filters.queue import Wish, counts, kept, wish_of
+from agents.filters.queue import Wish, counts_once, kept, wish_of
 from agents.forms.arguments import Edited, boxes_of
 from agents.models import CallComment, CallKind, CallState, Decision, Run, ToolCall
 from agents.models.run import ACTIVE
@@ -73,7 +73,7 @@ def detail_context(request: HttpRequest, uuid: UUID, wish: Wish, **extra: Any) -
         "mine": call.held_by_id == request.user.pk and kept(call),
         "notices": extra.get("notices", ()),
         **_edit_form(call, panel, extra.get("edited")),
-        **_done(request, wish),
+        **_done(str(extra.get("done") or request.GET.get("done", ""))),
     }
     return {**context, **{name: extra[name] for name in ("confirm", "typed") if name in extra}}
 
@@ -84,9 +84,9 @@ def _edit_form(call: ToolCall, panel: str, edited: Edited | None) -> dict[str, A
     return {"boxes": edited.boxes if edited else boxes_of(call), "form_error": edited.error if edited else ""}
 
 
-def _done(request: HttpRequest, wish: Wish) -> dict[str, Any]:
-    """What was decided just before, where the URL says so: it may be taken back."""
-    uuid = ids.find(ToolCall.PREFIX, request.GET.get("done", ""))
+def _done(wire: str) -> dict[str, Any]:
+    """The call that was decided just before: it may be taken back."""
+    uuid = ids.find(ToolCall.PREFIX, wire)
     done = ToolCall.objects.filter(uuid=uuid).select_related("agent", "tool", "step__run").first() if uuid else None
     return {"done": done, "done_undoable": undoable(done)} if done is not None else {}
 
@@ -110,7 +110,7 @@ def _stamp(call: ToolCall) -> str:
     return f"{stamp(call)}-{talked}"
 
 
-def empty_context(request: HttpRequest, wish: Wish) -> dict[str, Any]:
+def empty_context(request: HttpRequest, wish: Wish, done: str = "") -> dict[str, Any]:
     """The detail when there is nothing to decide."""
     last = ToolCall.objects.filter(decided_at__isnull=False).order_by("-decided_at")
     return {
@@ -118,10 +118,10 @@ def empty_context(request: HttpRequest, wish: Wish) -> dict[str, Any]:
         "wish": wish,
         "query": wish.query,
         "view_name": wish.view,
-        "waiting": counts(request.user)["waiting"],
+        "waiting": counts_once(request)["waiting"],
         "last": last.select_related("agent", "tool", "decided_by", "step__run").first(),
         "working": Run.objects.filter(status__in=ACTIVE).select_related("agent").order_by("-pk")[:5],
-        **_done(request, wish),
+        **_done(done or request.GET.get("done", "")),
     }
 
 
@@ -146,5 +146,3 @@ def detail(request: HttpRequest, call_id: str) -> HttpResponse:
     wanted = request.GET.get("panel", "")
     panel = wanted if wanted in PANELS else ""
     return fragment(request, detail_context(request, call_uuid(call_id), wish, panel=panel))
-
-

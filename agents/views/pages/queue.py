@@ -12,7 +12,19 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from agents.actions import desk
-from agents.filters.queue import VIEWS, Wish, arrived, calls, choices, counts, newest, page_of, wish_of, with_neighbours
+from agents.filters.queue import (
+    VIEWS,
+    Wish,
+    arrived,
+    calls,
+    choices,
+    counts,
+    counts_once,
+    newest,
+    page_of,
+    wish_of,
+    with_neighbours,
+)
 from agents.forms.decision import action_of, items, plain_verdict
 from agents.models import Run, ToolCall
 from agents.models.run import ACTIVE
@@ -43,7 +55,7 @@ def queue_context(request: HttpRequest, wish: Wish, chosen: int | None = None) -
         "may_decide": can(request.user, DECIDE),
         "now": now,
         "newest": beyond,
-        "count": counts(request.user).get("waiting", 0),
+        "count": counts_once(request)["waiting"],
     }
 
 
