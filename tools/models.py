@@ -75,9 +75,7 @@ class Tool(Row):
     risk = models.CharField(max_length=8, choices=Risk.choices, default=Risk.MEDIUM)
     expires_after = models.PositiveIntegerField(null=True, blank=True, help_text="minutes; empty: never")
     expire_action = models.CharField(max_length=8, choices=ExpireAction.choices, default=ExpireAction.DENY)
-    on_interrupt = models.CharField(
-        max_length=8, choices=OnInterrupt.choices, default=OnInterrupt.DEFAULT, blank=True
-    )
+    on_interrupt = models.CharField(max_length=8, choices=OnInterrupt.choices, default=OnInterrupt.DEFAULT, blank=True)
     network_hosts = models.JSONField(default=list, blank=True, help_text="host names that the tool may reach")
     secret_fields = models.JSONField(default=list, blank=True, help_text="arguments to mask on screens")
 

@@ -18,6 +18,7 @@ from agents.models.run import ACTIVE
 from agents.models.toolcall import WAITING
 from agents.wire.messages import request_for
 from lettaweb.lib.problems import Problem
+from lettaweb.lib.statements import Prepared, insert
 
 BUSY = (
     "CONFLICT: Cannot send a new message: Another request is currently being processed for this conversation. "
@@ -47,7 +48,11 @@ class Started:
 
 
 def active_run(conversation: Conversation) -> Run | None:
-    return Run.objects.filter(conversation=conversation, status__in=ACTIVE).first()
+    found = _active(conversation.pk)
+    return found[0] if found else None
+
+
+_active = Prepared(lambda key: Run.objects.filter(conversation=key, status__in=ACTIVE).order_by())
 
 
 def waiting_calls(conversation: Conversation) -> list[ToolCall]:
@@ -92,7 +97,7 @@ class Wanted:
 def create_run(conversation: Conversation, wanted: Wanted) -> Run:
     """A new run under the lock that the caller holds."""
     run = run_row(conversation, wanted, timezone.now())
-    run.save(force_insert=True)
+    insert(run)
     tell_run(run)
     return run
 

@@ -25,7 +25,7 @@ from agents.context import estimate_tokens
 from agents.loop.compact import window
 from agents.loop.course import Course, add_message
 from agents.loop.ending import close_calls
-from agents.models import Conversation, Message, MessageRole, Run
+from agents.models import Conversation, Message, MessageRole, Run, ToolCall
 from lettaweb.lib.problems import Problem
 
 
@@ -47,7 +47,8 @@ def _begin(conversation: Conversation, request: MessageRequest, sender: Sender) 
         if request.background and _same_request(running, request):
             return Started(running, mine=False, fresh=False)
         raise busy(running)
-    waiting = waiting_calls(conversation)
+    left_open = ToolCall.objects.filter(conversation=conversation, returned=False).exists()
+    waiting = waiting_calls(conversation) if left_open else []
     if waiting:
         raise pending(waiting)
     wanted = Wanted(
@@ -59,8 +60,9 @@ def _begin(conversation: Conversation, request: MessageRequest, sender: Sender) 
     )
     run = create_run(conversation, wanted)
     course = course_of_new(run)
-    # Their results belong to the history, not to what this run says: its log stays empty.
-    close_calls(course, "This call was never finished; its outcome is unknown.")
+    if left_open:
+        # Their results belong to the history, not to what this run says: its log stays empty.
+        close_calls(course, "This call was never finished; its outcome is unknown.")
     for given in request.inputs:
         store_input(course, given)
     return Started(run, mine=run.owner_id is not None)

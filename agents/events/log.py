@@ -26,6 +26,10 @@ class Fence:
 
 GAP = 1_000_000
 
+_STORE = """
+INSERT INTO agents_eventsegment (run_id, first_seq, last_seq, epoch, head, data, created_at)
+VALUES (%s, %s, %s, %s, %s, %s, %s)
+"""
 _INSERT = """
 INSERT INTO agents_eventsegment (run_id, first_seq, last_seq, epoch, head, data, created_at)
 SELECT %s, %s, %s, %s, %s, %s, %s FROM agents_run WHERE id = %s AND epoch = %s AND status = 'running' {lock}
@@ -98,15 +102,11 @@ def close_step(fence: Fence, written: Batch | None, rest: Batch) -> Batch:
 
 
 def _store(fence: Fence, batch: Batch, *, first: int | None = None) -> None:
-    EventSegment.objects.create(
-        run_id=fence.run_id,
-        first_seq=batch.first if first is None else first,
-        last_seq=batch.last,
-        epoch=fence.epoch,
-        head=batch.head.encode() if batch.head else "",
-        data=encode(batch.events),
-        created_at=timezone.now(),
-    )
+    head = batch.head.encode() if batch.head else ""
+    began = batch.first if first is None else first
+    values: list[Any] = [fence.run_id, began, batch.last, fence.epoch, head, encode(batch.events), timezone.now()]
+    with connection.cursor() as cursor:
+        cursor.execute(_STORE, values)
     announce("events", fence.run_id)
 
 

@@ -32,6 +32,7 @@ from agents.loop.orders import (
 from agents.loop.prepare import prepare
 from agents.loop.returns import open_calls
 from agents.loop.settle import settle, store_result, will_act
+from lettaweb.lib.faults import reach
 
 __all__ = [
     "Act",
@@ -67,8 +68,9 @@ def advance(
     with transaction.atomic():
         course = resume(fence, last=last)
         apply(course, outcome)
-        order = next_order(course, hold)
-        return Advanced(order, course.log())
+        advanced = Advanced(next_order(course, hold), course.log())
+        reach("advance")
+        return advanced
 
 
 def store(fence: Fence, outcome: Ran) -> None:

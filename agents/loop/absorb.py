@@ -23,9 +23,14 @@ from agents.providers.base import (
     Usage,
 )
 from agents.wire.messages import answer_messages, head_of
+from lettaweb.lib.statements import Prepared, update
 from lettaweb.lib.text import clean_text
 from tools import rules
 
+ANSWERED = (
+    "status", "stop_reason", "superseded", "message_uuid", "input_tokens", "output_tokens", "cached_tokens",
+    "cache_write_tokens", "reasoning_tokens", "request_id", "answered_at", "finished_at", "updated_at",
+)  # fmt: skip
 MAX_EMPTY = 2  # an empty answer to a user is asked for once more
 TYPES_OF_KIND = {"r": "reasoning_message", "a": "assistant_message"}
 
@@ -56,9 +61,12 @@ TYPE_OF = {
 }
 
 
+_steps = Prepared(lambda key: Step.objects.filter(pk=key))
+
+
 def absorb(course: Course, answer: Answered) -> None:
     """Apply an answer to the course."""
-    step = Step.objects.get(pk=answer.step_id)
+    (step,) = _steps(answer.step_id)
     if step.status != StepStatus.PENDING:
         return  # this very answer came before: a driver that reads twice changes nothing
     course.streamed = answer.streamed
@@ -145,7 +153,7 @@ def _store(course: Course, step: Step, answer: Answered, parts: Sequence[Mapping
     if run.ttft_ns is None:
         run.ttft_ns = answer.first_token_ns
     step.stop_reason = _reason_so_far(answer.response, parts)
-    step.save(force_update=True)
+    update(step, *ANSWERED)
     course.touch()
     return add_message(
         course,

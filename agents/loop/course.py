@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from django.db import connection
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from agents.context import estimate_tokens
@@ -22,7 +23,14 @@ from agents.loop.orders import Streamed
 from agents.memory.builtins import search_text
 from agents.models import Agent, Conversation, Driver, Message, MessageContext, MessageRole, Run, RunStatus, Step
 from agents.wire.messages import View, messages_of
+from lettaweb.lib.statements import Prepared, insert, update
 
+CHANGING = (
+    "status", "stop_reason", "owner", "epoch", "options", "metadata", "completed_at", "ttft_ns", "total_duration_ns",
+    "error", "steps_count", "input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens",
+    "reasoning_tokens", "context_tokens", "updated_at",
+)  # fmt: skip
+"""What the loop changes of a run's row."""
 AS_STORED = View(use_assistant_message=False)
 EVERYONE, NOT_TOKENS, ONLY_TOKENS = 0, 1, 2  # who is shown a whole message in a stream
 
@@ -76,7 +84,7 @@ class Course:
     def log(self) -> Batch | None:
         """Write the run's row and what was said; call it last in the transaction."""
         if self.touched:
-            self.run.save(force_update=True)
+            update(self.run, *CHANGING)
         if self.streamed is not None:
             rest = [*self.streamed.rest, *self.events]
             written = self.streamed.written
@@ -92,6 +100,16 @@ class Course:
         return self.last
 
 
+def _locked(run_id: int) -> QuerySet[Run]:
+    rows = Run.objects.filter(pk=run_id)
+    return rows.select_for_update(no_key=True) if connection.features.has_select_for_update else rows
+
+
+_runs = Prepared(_locked)
+_conversations = Prepared(lambda key: Conversation.objects.filter(pk=key))
+_agents = Prepared(lambda key: Agent.objects.filter(pk=key).order_by())
+
+
 def lock(conversation_id: int) -> None:
     """Wait for the course of a conversation; SQLite's write transaction is that lock already."""
     if connection.features.has_select_for_update:
@@ -100,16 +118,17 @@ def lock(conversation_id: int) -> None:
 
 def locked_run(run_id: int) -> Run:
     """The run, its conversation and agent, with the course locked and the row's log fenced."""
-    rows = Run.objects.select_related("conversation", "agent")
     if connection.features.has_select_for_update:
         found = Run.objects.filter(pk=run_id).values_list("conversation_id", flat=True).first()
         if found is None:
             raise Lost
         lock(found)
-        rows = rows.select_for_update(no_key=True, of=("self",))
-    run = rows.filter(pk=run_id).first()
-    if run is None:
+    runs = _runs(run_id)
+    if not runs:
         raise Lost
+    run = runs[0]
+    (run.conversation,), (run.agent,) = _conversations(run.conversation_id), _agents(run.agent_id)
+    run.conversation.agent = run.agent
     return run
 
 
@@ -141,7 +160,7 @@ def add_message(
 ) -> Message:
     """Store a message of the course's run."""
     row = message_row(course, role, parts, step=step, uid=uid, **fields)
-    row.save(force_insert=True)
+    insert(row)
     return row
 
 

@@ -22,9 +22,17 @@ def resume_many(fences: Sequence[Fence]) -> dict[int, Course]:
         try:
             course = found[fence.run_id] = resume(fence)
             course.now = now
+            if _says_nothing_yet(course):
+                course.last = 0
         except Lost:
             continue
     return found
+
+
+def _says_nothing_yet(course: Course) -> bool:
+    """Whether the log of a run that no stream belongs to must be empty: it has no answer, and began with none."""
+    run = course.run
+    return run.epoch == 1 and not run.steps_count and "resumes" not in run.options
 
 
 def log_many(courses: Iterable[Course]) -> None:

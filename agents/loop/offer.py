@@ -11,6 +11,7 @@ from agents.loop.course import Course
 from agents.models import CallState, ToolCall
 from agents.models.toolcall import Outcome
 from agents.providers.base import ToolChoice, ToolSpec
+from lettaweb.lib.statements import Prepared
 from tools import rules
 from tools.models import Tool
 from tools.rules import Called
@@ -25,6 +26,9 @@ _HEARTBEAT = {
 _THINKING = {"type": "string", "description": "Private reasoning about what to do next."}
 
 
+_tools = Prepared(lambda key: Tool.objects.filter(agents=key).order_by("agenttool__id"))
+
+
 @dataclass(slots=False)
 class Toolbox:
     """The tools of an agent in one request; client tools shadow the server's of the same name."""
@@ -35,7 +39,7 @@ class Toolbox:
     @cached_property
     def tools(self) -> dict[str, Tool]:
         """The agent's tools by name, in the order in which they were attached."""
-        return {row.name: row for row in self.course.agent.tools.order_by("agenttool__id")}
+        return {row.name: row for row in _tools(self.course.agent.pk)}
 
     @cached_property
     def rules(self) -> tuple[rules.Rule, ...]:

@@ -17,6 +17,7 @@ from agents.memory.compile import compiled_prompt
 from agents.models import Message, MessageContext, MessageRole, Run, Step, StepStatus
 from agents.providers.base import ModelRequest
 from agents.wire.messages import date
+from lettaweb.lib.statements import insert
 from tools import rules
 
 DEFAULT_MAX_TOKENS = 4096
@@ -91,8 +92,11 @@ def _request(course: Course, system: str, history: Sequence[context.HistoryMessa
 def in_context(course: Course) -> list[context.HistoryMessage]:
     """What the model sees, oldest first."""
     rows = Message.objects.filter(conversation=course.conversation, context__gt=MessageContext.OUT).order_by("id")
-    fields = rows.only("uuid", "role", "parts", "context", "tokens", "mark", "model")
-    return [context.history_message(row) for row in fields]
+    fields = rows.values_list("uuid", "role", "parts", "context", "tokens", "mark", "model")
+    return [
+        context.HistoryMessage(str(uid), role, parts, context=seen, tokens=tokens, mark=mark, model=model or "")
+        for uid, role, parts, seen, tokens, mark, model in fields
+    ]
 
 
 def _system_prompt(course: Course, box: Toolbox, history: Sequence[context.HistoryMessage]) -> str:
@@ -148,7 +152,7 @@ def _new_step(course: Course) -> Step:
         asked_at=course.now,
         first_seq=course.last_seq() + len(course.events) + 1,
     )
-    step.save(force_insert=True)
+    insert(step)
     if number == 0:
         Message.objects.filter(run=run, step=None).update(step=step)
     return step

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agents.models import Agent, Block
+from lettaweb.lib.statements import Prepared
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,10 @@ def block_view(block: Block) -> BlockView:
 
 def block_views(agent: Agent) -> tuple[BlockView, ...]:
     """The agent's blocks in the order in which they were attached. One query."""
-    return tuple(map(block_view, agent.blocks.order_by("agentblock__id")))
+    return tuple(map(block_view, _blocks(agent.pk)))
+
+
+_blocks = Prepared(lambda key: Block.objects.filter(agents=key).order_by("agentblock__id"))
 
 
 def check_value(block: Block | BlockView, value: str) -> str | None:

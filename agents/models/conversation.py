@@ -71,8 +71,8 @@ class Message(Row):
     PREFIX = "message"
 
     uuid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
-    conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="messages")
-    agent = models.ForeignKey(Agent, models.CASCADE, related_name="+")
+    conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="messages", db_index=False)
+    agent = models.ForeignKey(Agent, models.CASCADE, related_name="+", db_index=False)
     run = models.ForeignKey("agents.Run", models.SET_NULL, null=True, blank=True, related_name="messages")
     step = models.ForeignKey("agents.Step", models.SET_NULL, null=True, blank=True, related_name="messages")
     role = models.CharField(max_length=16, choices=MessageRole.choices)

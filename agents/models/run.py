@@ -54,8 +54,8 @@ class Run(Row):
 
     PREFIX = "run"
 
-    agent = models.ForeignKey(Agent, models.CASCADE, related_name="runs")
-    conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="runs")
+    agent = models.ForeignKey(Agent, models.CASCADE, related_name="runs", db_index=False)
+    conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="runs", db_index=False)
     turn = models.ForeignKey("self", models.SET_NULL, null=True, blank=True, related_name="turn_runs")
     status = models.CharField(max_length=16, choices=RunStatus.choices, default=RunStatus.CREATED)
     stop_reason = models.CharField(max_length=50, null=True, blank=True)
@@ -119,8 +119,8 @@ class Step(Row):
 
     PREFIX = "step"
 
-    run = models.ForeignKey(Run, models.CASCADE, related_name="steps")
-    agent = models.ForeignKey(Agent, models.CASCADE, related_name="+")
+    run = models.ForeignKey(Run, models.CASCADE, related_name="steps", db_index=False)
+    agent = models.ForeignKey(Agent, models.CASCADE, related_name="+", db_index=False)
     number = models.PositiveIntegerField(default=0, help_text="from 0 within its run")
     status = models.CharField(max_length=16, choices=StepStatus.choices, default=StepStatus.PENDING)
     attempt = models.PositiveIntegerField(default=1)

@@ -59,8 +59,8 @@ class ToolCall(Row):
     PREFIX = "call"
 
     agent = models.ForeignKey(Agent, models.CASCADE, related_name="+")
-    conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="calls")
-    turn = models.ForeignKey(Run, models.CASCADE, related_name="turn_calls")
+    conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="calls", db_index=False)
+    turn = models.ForeignKey(Run, models.CASCADE, related_name="turn_calls", db_index=False)
     step = models.ForeignKey(Step, models.CASCADE, related_name="calls")
     message = models.ForeignKey(Message, models.CASCADE, related_name="calls")
     position = models.PositiveSmallIntegerField()
@@ -162,7 +162,7 @@ class Decision(Row):
 
     PREFIX = "decision"
 
-    call = models.ForeignKey(ToolCall, models.CASCADE, related_name="decisions")
+    call = models.ForeignKey(ToolCall, models.CASCADE, related_name="decisions", db_index=False)
     kind = models.CharField(max_length=16, choices=DecisionKind.choices)
     actor = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
     actor_name = models.CharField(max_length=200)
