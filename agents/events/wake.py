@@ -24,6 +24,10 @@ CHANNEL = "lettaweb"
 POLL = 0.02  # seconds
 POLL_SLOWLY = 1.0
 ONLY_LISTENERS = ("approvals", "courses")  # kinds that concern neither executors nor readers of a run
+_RUNS = (
+    "SELECT (SELECT max(id) FROM agents_run), count(*), sum(id), sum(status = 'running') FROM agents_run "
+    "WHERE status IN ('created', 'running')"
+)
 log = structlog.get_logger(__name__)
 
 
@@ -127,11 +131,12 @@ class Waker:
         watched = sqlite3.connect(f"file:{settings.DATABASES['default']['NAME']}?mode=ro", uri=True, timeout=1)
         try:
             seen: Any = None
+            runs: Any = None
             while hub.foreign() or self._listeners:
                 version = watched.execute("PRAGMA data_version").fetchone()
                 if version != seen:
-                    seen = version
-                    self._all_look_here()
+                    before, seen, runs = runs, version, watched.execute(_RUNS).fetchone()
+                    self._all_look_here(courses=runs != before)
                 await _pause(hurry, POLL if hub.foreign() else POLL_SLOWLY)
         finally:
             watched.close()
@@ -158,11 +163,13 @@ class Waker:
                     kind, _, number = note.payload.partition(":")
                     self.heard(kind, int(number))
 
-    def _all_look_here(self) -> None:
+    def _all_look_here(self, *, courses: bool) -> None:
+        """Something was committed, perhaps by us; ``courses``: a run began or ended with it."""
         for run_id in hub.foreign():
             hub.wake(run_id)
-        for changed in self._listeners:
-            changed.set()
+        for changed, (kind, _) in self._listeners.items():
+            if courses or kind != "courses":
+                changed.set()
 
     def _all_look_again(self) -> None:
         for run_id in list(hub.tails):
