@@ -77,6 +77,7 @@ LETTAWEB_SANDBOX_FORCE_TIER: str = env.str("LETTAWEB_SANDBOX_FORCE_TIER", defaul
 INSTALLED_APPS = [
     "daphne",
     "lettaweb",
+    "agents",  # before channels: both have a command runworker
     "channels",
     "django.contrib.admin",
     "django.contrib.auth",
@@ -94,7 +95,6 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "tools",
-    "agents",
     "batches",
 ]
 MIDDLEWARE = [

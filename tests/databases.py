@@ -33,26 +33,26 @@ def reachable() -> bool:
 def create() -> str:
     """The URL of a new, empty database."""
     name = f"lettaweb_test_{secrets.token_hex(6)}"
-    _say(f'CREATE DATABASE "{name}"')
+    say(f'CREATE DATABASE "{name}"')
     return urlunsplit(urlsplit(server_url())._replace(path=f"/{name}"))
 
 
 def drop(url: str) -> None:
-    _say(f'DROP DATABASE IF EXISTS "{urlsplit(url).path[1:]}" WITH (FORCE)')
+    say(f'DROP DATABASE IF EXISTS "{urlsplit(url).path[1:]}" WITH (FORCE)')
 
 
 def cut(url: str) -> int:
     """End every connection to a database, as its restart would; how many there were."""
     name = urlsplit(url).path[1:]
-    return len(_say(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"))
+    return len(say(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"))
 
 
 def connections(url: str) -> int:
     name = urlsplit(url).path[1:]
-    return len(_say(f"SELECT 1 FROM pg_stat_activity WHERE datname = '{name}'"))
+    return len(say(f"SELECT 1 FROM pg_stat_activity WHERE datname = '{name}'"))
 
 
-def _say(sql: str) -> list[tuple[object, ...]]:
+def say(sql: str) -> list[tuple[object, ...]]:
     # Not in the named database: somebody may be ending its connections.
     url = urlunsplit(urlsplit(server_url())._replace(path="/postgres"))
     with psycopg.connect(url, autocommit=True) as connection:
