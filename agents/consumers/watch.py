@@ -29,7 +29,7 @@ SHORTEST, LONGEST = 0.1, 1.0  # seconds between two looks: the longer a look tak
 KEEP = 4000  # changes that stay for sockets that are behind
 AT_ONCE = 400
 Change = dict[str, Any]
-_STAMP = ("pk", "version", "held_by_id", "held_until", "overdue", "expires_at")
+_STAMP = ("pk", "version", "held_by_id", "held_until", "overdue", "expires_at", "updated_at")
 log = structlog.get_logger(__name__)
 
 

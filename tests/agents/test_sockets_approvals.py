@@ -64,6 +64,8 @@ async def test_it_tells_of_everything_that_happens_to_a_call(anna: User) -> None
         assert (held["type"], held["call"]["held_by"]) == ("held", "anna")
         await in_db(desk.release, call.uuid, anna)
         assert (await next_change(reader))["type"] == "released"
+        await in_db(desk.comment, call.uuid, anna, "odd")
+        assert (await next_change(reader))["type"] == "changed"
         await in_db(settle, call, anna, desk.deny("no"))
         decided = await next_change(reader)
         assert (decided["type"], decided["call"]["by"], decided["call"]["outcome"]) == ("decided", "anna", "denied")

@@ -71,6 +71,7 @@ def comment(call_uuid: UUID, user: Any, text: str) -> CallComment:
     with transaction.atomic():
         call = find(call_uuid)
         made = CallComment.objects.create(call=call, author=user, author_name=str(user), text=kept)
+        ToolCall.objects.filter(pk=call.pk).update(updated_at=timezone.now())
         tell_approvals(call.conversation_id)
     return made
 
