@@ -10,6 +10,7 @@ from typing import Any
 from django.db import transaction
 
 from agents.actions.begin import active_run, locked, waiting_calls
+from agents.actions.verdicts import note_closing
 from agents.events.wake import announce, announce_here
 from agents.loop.course import Course, add_message, course_of, locked_run
 from agents.loop.ending import close_calls, end, fail_open_step
@@ -56,7 +57,7 @@ def _cancel_active(run: Run) -> Run:
 def cancel_course(course: Course) -> None:
     """End the course's run as cancelled, inside the transaction that locked it; whoever drives it finds out."""
     course.run.epoch += 1
-    course.touch()
+    course.run.save(update_fields=["epoch", "updated_at"])
     _keep_what_was_said(course)
     close_calls(course, results.denial_text(REASON), outcome=Outcome.CANCELLED)
     course.run.stop_reason = "cancelled"
@@ -92,6 +93,7 @@ def _deny_waiting(conversation: Conversation, actor: Any, *, reason: str, via: s
         )  # fmt: skip
     course = course_of(run)
     close_calls(course, results.denial_text(reason), outcome=Outcome.CANCELLED)
+    note_closing(calls, actor, reason)
     run.status, run.stop_reason = RunStatus.CANCELLED, "cancelled"
     run.save(update_fields=["status", "stop_reason", "updated_at"])
     announce("runs", run.pk)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -114,6 +115,12 @@ def decision_of(call: ToolCall, verdict: Verdict, sender: Sender) -> Decision:
         after=verdict.edited,
         sent=dict(verdict.sent),
     )
+
+
+def note_closing(calls: Iterable[ToolCall], user: Any, reason: str) -> None:
+    """Write who closed ``calls``, and why, on rows that were closed without a verdict each: the history shows it."""
+    rows = ToolCall.objects.filter(pk__in=[call.pk for call in calls])
+    rows.update(decided_at=timezone.now(), decided_by=user, reason=reason)
 
 
 def _edit_of(call: ToolCall) -> DecisionKind:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from agents.actions.cancel import cancel_conversation
 from agents.models import CallState, Decision, Driver, Run, ToolCall
 from tests.agents import factories as make
 from tests.agents.desk import Caller, due, fresh, person, refund_tool, runs_after, waiting
@@ -171,6 +172,16 @@ def test_it_shows_the_history_latest_first(anna: Caller, ben: Caller) -> None:
     assert listed(anna, "?state=decided&mine=true") == [second.call_id]
     page = anna.get("?state=decided&limit=1")
     assert listed(anna, f"?state=decided&after={page['next']}") == [second.call_id]
+
+
+def test_it_shows_in_the_history_what_was_closed_without_a_verdict(anna: Caller) -> None:
+    stuck, cancelled = waiting()[0], waiting()[0]
+    anna.post("unstick", {"conversation_id": stuck.conversation.wire_id, "reason": "old"})
+    cancel_conversation(cancelled.conversation, anna.user)
+    rows = anna.get("?state=decided")["items"]
+    assert [(row["tool_call_id"], row["outcome"], row["decided_by"]) for row in rows] == [
+        (cancelled.call_id, "cancelled", "anna"), (stuck.call_id, "denied", "anna"),
+    ]  # fmt: skip
 
 
 def test_it_shows_a_call_with_all_that_a_person_needs(anna: Caller) -> None:

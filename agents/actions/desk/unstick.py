@@ -7,6 +7,7 @@ from typing import Any
 from django.db import transaction
 
 from agents.actions.begin import active_run, busy, locked, waiting_calls
+from agents.actions.verdicts import note_closing
 from agents.events.wake import tell_approvals
 from agents.loop.course import course_of
 from agents.loop.ending import close_calls
@@ -41,6 +42,7 @@ def unstick(conversation: Conversation, user: Any, reason: str | None = None, *,
         Decision.objects.bulk_create(_audited(call, user, why, via) for call in calls)
         run = Run.objects.select_related("conversation", "agent").get(pk=calls[0].step.run_id)
         close_calls(course_of(run), results.denial_text(why), outcome=Outcome.DENIED)
+        note_closing(calls, user, why)
         tell_approvals(conversation.pk)
     return calls
 
