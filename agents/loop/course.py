@@ -16,14 +16,16 @@ from django.db import connection
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from agents.context import estimate_tokens
+from agents.context import HistoryMessage, estimate_tokens
 from agents.events import Batch, Event, Fence, append_facts, last_seq
 from agents.events.log import close_step
 from agents.loop.orders import Streamed
+from agents.memory.blocks import BlockView
 from agents.memory.builtins import search_text
 from agents.models import Agent, Conversation, Driver, Message, MessageContext, MessageRole, Run, RunStatus, Step
 from agents.wire.messages import View, messages_of
 from lettaweb.lib.statements import Prepared, insert, update
+from tools.models import Tool
 
 CHANGING = (
     "status", "stop_reason", "owner", "epoch", "options", "metadata", "completed_at", "ttft_ns", "total_duration_ns",
@@ -39,6 +41,19 @@ class Lost(Exception):
     """The run is not ours any more: it ended, or somebody else took it over."""
 
 
+@dataclass(slots=True)
+class Known:
+    """What was read of a course ahead, together with others; None: not read, or not true any more.
+
+    ``open_calls``: whether there are any.
+    """
+
+    history: list[HistoryMessage] | None = None
+    tools: list[Tool] | None = None
+    blocks: tuple[BlockView, ...] | None = None
+    open_calls: bool | None = None
+
+
 @dataclass(slots=False)
 class Course:
     """One run under the lock of its conversation."""
@@ -51,6 +66,7 @@ class Course:
     streamed: Streamed | None = None
     last: int | None = None
     touched: bool = False
+    known: Known = field(default_factory=Known)
 
     @property
     def fence(self) -> Fence:
@@ -161,6 +177,7 @@ def add_message(
     """Store a message of the course's run."""
     row = message_row(course, role, parts, step=step, uid=uid, **fields)
     insert(row)
+    course.known.history = None
     return row
 
 

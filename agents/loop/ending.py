@@ -10,9 +10,7 @@ from agents.events.wake import tell_approvals, tell_course
 from agents.loop.course import Course
 from agents.loop.returns import open_calls, return_results, store_inputs
 from agents.models import (
-    Agent,
     CallState,
-    Conversation,
     Driver,
     Message,
     MessageContext,
@@ -23,6 +21,7 @@ from agents.models import (
     StepStatus,
 )
 from agents.models.toolcall import Outcome
+from lettaweb.lib.statements import update
 
 STATUS_OF = {
     "end_turn": RunStatus.COMPLETED,
@@ -82,11 +81,12 @@ def _drop_unanswered(run: Run) -> None:
 
 
 def _note_on_agent(course: Course, reason: str) -> None:
-    milliseconds = (course.run.total_duration_ns or 0) // 1_000_000
-    Agent.objects.filter(pk=course.agent.pk).update(
-        last_run_completion=course.now, last_run_duration_ms=milliseconds, last_stop_reason=reason
-    )
-    Conversation.objects.filter(pk=course.conversation.pk).update(last_message_at=course.now)
+    agent, conversation = course.agent, course.conversation
+    agent.last_run_completion, agent.last_stop_reason = course.now, reason
+    agent.last_run_duration_ms = (course.run.total_duration_ns or 0) // 1_000_000
+    conversation.last_message_at = course.now
+    update(agent, "last_run_completion", "last_run_duration_ms", "last_stop_reason")
+    update(conversation, "last_message_at")
     if course.agent.message_buffer_autoclear and reason == "end_turn":
         Message.objects.filter(conversation=course.conversation).exclude(role=MessageRole.SYSTEM).update(
             context=MessageContext.OUT

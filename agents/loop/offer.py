@@ -39,7 +39,8 @@ class Toolbox:
     @cached_property
     def tools(self) -> dict[str, Tool]:
         """The agent's tools by name, in the order in which they were attached."""
-        return {row.name: row for row in _tools(self.course.agent.pk)}
+        known = self.course.known.tools
+        return {row.name: row for row in (_tools(self.course.agent.pk) if known is None else known)}
 
     @cached_property
     def rules(self) -> tuple[rules.Rule, ...]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
+
+from django.db import connection
 
 from agents import context, providers
 from agents.events import StepHead, page
@@ -22,6 +25,7 @@ from tools import rules
 
 DEFAULT_MAX_TOKENS = 4096
 MOST_ATTEMPTS = 8  # at one answer: whoever asks for it may be what brings the server down
+SEEN = ("uuid", "role", "parts", "context", "tokens", "mark", "model")
 ROOMY = 0.5  # of the window: below it nothing needs to be shortened
 
 
@@ -91,17 +95,21 @@ def _request(course: Course, system: str, history: Sequence[context.HistoryMessa
 
 def in_context(course: Course) -> list[context.HistoryMessage]:
     """What the model sees, oldest first."""
+    if course.known.history is not None:
+        return course.known.history
     rows = Message.objects.filter(conversation=course.conversation, context__gt=MessageContext.OUT).order_by("id")
-    fields = rows.values_list("uuid", "role", "parts", "context", "tokens", "mark", "model")
-    return [
-        context.HistoryMessage(str(uid), role, parts, context=seen, tokens=tokens, mark=mark, model=model or "")
-        for uid, role, parts, seen, tokens, mark, model in fields
-    ]
+    return [seen_message(*row) for row in rows.values_list(*SEEN)]
+
+
+def seen_message(*row: Any) -> context.HistoryMessage:
+    """A message in context from its columns ``SEEN``."""
+    uid, role, parts, seen, tokens, mark, model = row
+    return context.HistoryMessage(str(uid), role, parts, context=seen, tokens=tokens, mark=mark, model=model or "")
 
 
 def _system_prompt(course: Course, box: Toolbox, history: Sequence[context.HistoryMessage]) -> str:
     """The compiled prompt; the stored system message follows it, so that both show the same."""
-    text = compiled_prompt(course.agent, rules_text=rules.describe(box.rules))
+    text = compiled_prompt(course.agent, rules_text=rules.describe(box.rules), blocks=course.known.blocks)
     parts = [{"type": "text", "text": text}]
     stored = history[0] if history and history[0].role == MessageRole.SYSTEM else None
     if stored is not None and stored.parts != parts:
@@ -154,8 +162,12 @@ def _new_step(course: Course) -> Step:
     )
     insert(step)
     if number == 0:
-        Message.objects.filter(run=run, step=None).update(step=step)
+        with connection.cursor() as cursor:
+            cursor.execute(_OF_FIRST_STEP, [step.pk, run.pk])
     return step
+
+
+_OF_FIRST_STEP = "UPDATE agents_message SET step_id = %s WHERE run_id = %s AND step_id IS NULL"
 
 
 def _ask(course: Course, box: Toolbox, step: Step, request: ModelRequest) -> Ask:

@@ -142,6 +142,7 @@ def store_calls(course: Course, box: Toolbox, message: Message, made: Sequence[P
     ]
     for row in rows:
         row.save(force_insert=True)
+        course.known.open_calls = None
     return rows
 
 

@@ -66,6 +66,7 @@ def _inside(text: str) -> str:
     return text
 
 
-def compiled_prompt(agent: Agent, *, rules_text: str = "") -> str:
-    """The system prompt of ``agent`` with its blocks as they are now. One query."""
-    return system_prompt(agent.system, block_views(agent), rules_text, metadata={"agent id": agent.wire_id})
+def compiled_prompt(agent: Agent, *, rules_text: str = "", blocks: Sequence[BlockView] | None = None) -> str:
+    """The system prompt of ``agent`` with its blocks as they are now (``blocks``: as they were read already)."""
+    views = block_views(agent) if blocks is None else blocks
+    return system_prompt(agent.system, views, rules_text, metadata={"agent id": agent.wire_id})

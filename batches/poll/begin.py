@@ -18,7 +18,7 @@ from agents.context import estimate_tokens
 from agents.loop.compact import handle, window
 from agents.loop.course import Course, message_row
 from agents.loop.ending import close_calls
-from agents.models import Agent, Conversation, Driver, Message, MessageRole, Run, RunStatus, ToolCall
+from agents.models import Agent, Conversation, Driver, MessageRole, Run, RunStatus, ToolCall
 from agents.models.run import ACTIVE
 from agents.models.toolcall import WAITING
 from agents.policies.rows import default_conversation
@@ -28,6 +28,7 @@ from batches.poll.chunks import Pace
 from batches.poll.cycle import Cycle
 from batches.poll.local import batch_of, free_slots
 from batches.poll.places import GONE, end, item_row
+from lettaweb.lib.many import insert_many, update_many
 
 TOO_LARGE = {"type": "too_large", "message": "The message is larger than the context window of the agent's model"}
 BUSY_STATES = (MemberState.READY, MemberState.ACTING, MemberState.IN_FLIGHT, MemberState.PARKED)
@@ -173,23 +174,21 @@ def _inputs(begun: Begun) -> list[dict[str, Any]]:
 def _store(begun: Sequence[Begun], now: datetime) -> None:
     """Write runs, messages and items, and move the members on."""
     _close_open_calls(begun)
-    Run.objects.bulk_create([one.course.run for one in begun])
+    insert_many([one.course.run for one in begun])
     messages = [
         message_row(one.course, MessageRole(given["role"]), given["parts"], **given["fields"])
         for one in begun
         for given in _inputs(one)
     ]
-    Message.objects.bulk_create(messages)
+    insert_many(messages)
     for one in begun:
         member, run = one.member, one.course.run
         member.run, member.turn, member.steps, member.request, member.since = run, run.pk, 1, None, now
         member.state = MemberState.IN_FLIGHT if one.local else MemberState.READY
         if one.local:
             tell_run(run)
-    BatchMember.objects.bulk_update(
-        [one.member for one in begun], ["run", "turn", "steps", "request", "since", "state"]
-    )
-    BatchItem.objects.bulk_create([one.item for one in begun])
+    update_many([one.member for one in begun], "run", "turn", "steps", "request", "since", "state")
+    insert_many([one.item for one in begun])
 
 
 def _close_open_calls(begun: Sequence[Begun]) -> None:

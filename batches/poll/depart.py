@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import timedelta
 
 import structlog
-from django.db.models import F, Min, QuerySet
+from django.db import transaction
+from django.db.models import Min, QuerySet
 from django.utils import timezone
 
 from agents import loop, providers
 from agents.context import summary_text
-from agents.loop import Ask, Outcome, Summarize, Summarized
+from agents.loop import Ask, Course, Outcome, Summarize, Summarized
+from agents.loop.many import read_ahead
 from agents.providers.base import ProviderError
 from agents.providers.ids import own_names
 from batches.drivers import driver_of
@@ -28,6 +30,8 @@ from lettaweb.lib.faults import reach
 ENOUGH = 1000  # ready members leave without waiting for others
 PATIENCE = timedelta(minutes=1)
 ASK = frozenset[str]()
+PAGE = 200  # members whose courses are read at once
+Orders = list[tuple[BatchMember, loop.Order]]
 IN_FLIGHT = (LLMState.SUBMITTING, LLMState.UNKNOWN, LLMState.RUNNING, LLMState.DOWNLOADING, LLMState.STEPPING)
 log = structlog.get_logger(__name__)
 
@@ -40,31 +44,10 @@ class Filling:
     driver: Driver
     spool: Spool
     count: int = 0
-    size: int = 0
 
     def takes(self, line: bytes) -> bool:
-        full = self.count >= self.driver.most_requests or self.size + len(line) + 1 > self.driver.most_bytes
+        full = self.count >= self.driver.most_requests or self.spool.size + len(line) + 1 > self.driver.most_bytes
         return not full or self.count == 0
-
-    def take(self, line: bytes) -> None:
-        self.count += 1
-        self.size += len(line) + 1
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A request as it will stand in the file of ``filling``."""
-
-    filling: Filling
-    content: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """What came of members: lines for files, and summaries to be made first."""
-
-    lines: list[Line] = field(default_factory=list)
-    summaries: list[tuple[BatchMember, Summarize]] = field(default_factory=list)
 
 
 class Departure:
@@ -80,72 +63,58 @@ class Departure:
         """Write the files of all members that are ready now; their LLM batches."""
         after = 0
         while not self.cycle.over:
-            members = list(ready(self.job).filter(pk__gt=after).order_by("id")[: self.pace.size])
+            members = list(ready(self.job).filter(pk__gt=after).order_by("id")[:PAGE])
             if not members:
                 break
             after = members[-1].pk
-            self._write(members)
+            ahead = read_ahead([member.run_id for member in members if member.run_id], asking=True)
+            while members and not self.cycle.over:
+                chunk, members = members[: self.pace.size], members[self.pace.size :]
+                self._write(self._prepared(chunk, ahead))
         return [self._seal(filling) for filling in [*self.full, *self.open.values()]]
 
-    def _write(self, members: Sequence[BatchMember]) -> None:
-        """Prepare members and write their lines. A disk that is full stops here: what is not whole is unmade later."""
-        prepared = self._prepared(members)
-        reach("batch_prepared")
-        for line in prepared.lines:
-            line.filling.spool.add(line.content)
-        for member, order in prepared.summaries:
-            self._summarize(member, order)
-
-    def _prepared(self, members: Sequence[BatchMember]) -> Prepared:
+    def _prepared(self, members: Sequence[BatchMember], ahead: dict[int, Course] | None) -> Orders:
         """Members in one transaction; after a bug with one of them each in its own, so that the others go on."""
-        before = self._remember()
         try:
-            return self._prepare(members)
+            with self.pace.transaction(len(members)):
+                orders = look(self.job, [(member, None) for member in members], hold=ASK, ahead=ahead)
+            return [(member, orders[member.pk]) for member in members if member.pk in orders]
         except Exception:
             log.exception("members_not_prepared", job=self.job.wire_id, members=len(members))
-            self.open, self.full = before
         if len(members) == 1:
             fail_member(members[0])
-            return Prepared()
-        found = [self._prepared([member]) for member in members]
-        return Prepared([x for one in found for x in one.lines], [x for one in found for x in one.summaries])
+            return []
+        return [pair for member in members for pair in self._prepared([member], None)]
 
-    def _remember(self) -> tuple[dict[tuple[str, str], Filling], list[Filling]]:
-        """The files as they are, for the case that the transaction comes to nothing."""
-        copies = {id(one): replace(one) for one in [*self.open.values(), *self.full]}
-        return {key: copies[id(one)] for key, one in self.open.items()}, [copies[id(one)] for one in self.full]
-
-    def _prepare(self, members: Sequence[BatchMember]) -> Prepared:
-        with self.pace.transaction(len(members)):
-            orders = look(self.job, [(member, None) for member in members], hold=ASK)
-            summaries = [(m, order) for m in members if isinstance(order := orders.get(m.pk), Summarize)]
-            return Prepared(self._lines(members, orders), summaries)
-
-    def _lines(self, members: Sequence[BatchMember], orders: dict[int, loop.Order]) -> list[Line]:
-        asked = [(member, order) for member in members if isinstance(order := orders.get(member.pk), Ask)]
+    def _write(self, orders: Orders) -> None:
+        """Put the requests into files. What a crash or a full disk leaves without a file is taken back later."""
+        reach("batch_prepared")
+        asked = [(member, order) for member, order in orders if isinstance(order, Ask)]
         items = _items([member for member, _ in asked])
-        lines, placed = [], dict[int, tuple[LLMBatch, list[int]]]()
+        placed: dict[int, tuple[LLMBatch, list[int]]] = {}
         for member, order in asked:
             item = items[member.pk]
-            line = self._line(item, order)
-            lines.append(line)
-            llm = line.filling.llm
-            placed.setdefault(llm.pk, (llm, []))[1].append(item.pk)
-            names = [tool.name for tool in order.request.tools]
-            if own_names(names):
-                BatchItem.objects.filter(pk=item.pk).update(tools=names)
-        for llm, keys in placed.values():
-            BatchItem.objects.filter(pk__in=keys).update(llm_batch=llm, updated_at=timezone.now())
-            LLMBatch.objects.filter(pk=llm.pk).update(count=F("count") + len(keys))
-        return lines
+            filling = self._line(item, order)
+            placed.setdefault(filling.llm.pk, (filling.llm, []))[1].append(item.pk)
+        with transaction.atomic():
+            for llm, keys in placed.values():
+                BatchItem.objects.filter(pk__in=keys).update(llm_batch=llm, updated_at=timezone.now())
+        for member, wish in orders:
+            if isinstance(wish, Summarize):
+                self._summarize(member, wish)
 
-    def _line(self, item: BatchItem, order: Ask) -> Line:
+    def _line(self, item: BatchItem, order: Ask) -> Filling:
+        """Write the request of one item; the file that it went into."""
         driver = driver_of(order.provider)
         assert driver is not None
         content = driver.provider.batch_line(item.wire_id, order.request)
         filling = self._filling(driver, order.request.model, content)
-        filling.take(content)
-        return Line(filling, content)
+        filling.spool.add(content)
+        filling.count += 1
+        names = [tool.name for tool in order.request.tools]
+        if own_names(names):
+            BatchItem.objects.filter(pk=item.pk).update(tools=names)
+        return filling
 
     def _filling(self, driver: Driver, model: str, line: bytes) -> Filling:
         key = (driver.name, model if driver.one_model else "")
@@ -169,7 +138,7 @@ class Departure:
         llm = filling.llm
         llm.count = filling.count
         llm.size, llm.digest, llm.status = filling.spool.size, filling.spool.digest, LLMState.CREATED
-        llm.save(update_fields=["size", "digest", "status", "updated_at"])
+        llm.save(update_fields=["count", "size", "digest", "status", "updated_at"])
         reach("batch_spooled")
         return llm
 

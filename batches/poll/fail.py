@@ -13,6 +13,7 @@ from agents.providers.base import ProviderError
 from batches.models import BatchItem, BatchJob, BatchMember, MemberState, RequestStatus, StepState
 from batches.poll.chunks import Pace
 from batches.poll.places import look, make_retry_items
+from lettaweb.lib.many import update_many
 
 OWN_KINDS = frozenset({"expired", "canceled", "missing_result"})
 RETRIED = frozenset({"rate_limit", "overloaded", "server", "timeout"})
@@ -45,9 +46,7 @@ def fail(job: BatchJob, failed: Sequence[tuple[BatchItem, ProviderError]]) -> No
             again.append(item.member)
         else:
             over.append((item.member, _outcome(job, steps.get(item.member.run_id or 0, 0), error)))
-    BatchItem.objects.bulk_update(
-        [item for item, _ in failed], ["request_status", "error", "answered_at", "updated_at"]
-    )
+    update_many([item for item, _ in failed], "request_status", "error", "answered_at", "updated_at")
     _again(job, again)
     look(job, over)
 

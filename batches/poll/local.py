@@ -26,6 +26,7 @@ from batches.models import (
 from batches.poll.cycle import Cycle
 from batches.poll.places import ENDED_ELSEWHERE, GONE, STATE_OF, end, move
 from batches.poll.step import ITEM_FIELDS, add_usage, note_usage
+from lettaweb.lib.many import update_many
 
 AT_ONCE = 100
 
@@ -77,7 +78,7 @@ def _ended(job: BatchJob, members: Sequence[BatchMember]) -> None:
         else:
             move([member], STATE_OF[RunStatus(run.status)], now)
     done = [items[member.pk] for member in members if member.state != MemberState.PARKED]
-    BatchItem.objects.bulk_update(done, ITEM_FIELDS)
+    update_many(done, *ITEM_FIELDS)
     add_usage(job, done)
 
 

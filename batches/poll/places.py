@@ -21,6 +21,7 @@ from agents.loop.many import log_many, resume_many
 from agents.loop.offer import RULE_OUTCOMES
 from agents.models import Run, RunStatus, ToolCall
 from batches.models import BatchItem, BatchJob, BatchMember, MemberState, RequestStatus
+from lettaweb.lib.many import insert_many, update_many
 
 OVER = frozenset({MemberState.DONE, MemberState.FAILED, MemberState.CANCELLED, MemberState.EXPIRED})
 BEFORE_BOTH = frozenset({"act", "ask"})
@@ -35,12 +36,16 @@ ENDED_ELSEWHERE = {"type": "cancelled", "message": "The run was ended by somebod
 
 
 def look(
-    job: BatchJob, wanted: Sequence[tuple[BatchMember, Outcome]], *, hold: frozenset[str] = BEFORE_BOTH
+    job: BatchJob,
+    wanted: Sequence[tuple[BatchMember, Outcome]],
+    *,
+    hold: frozenset[str] = BEFORE_BOTH,
+    ahead: dict[int, Course] | None = None,
 ) -> dict[int, loop.Order]:
     """Tell the loop what came of the members' runs and move them on; the orders by member id, in the caller's
-    transaction. A cancelled job keeps what was said and goes no further.
+    transaction. A cancelled job keeps what was said and goes no further. ``ahead``: the courses, read before it.
     """
-    courses = resume_many([Fence(member.run.pk, member.run.epoch) for member, _ in wanted if member.run])
+    courses = resume_many([Fence(member.run.pk, member.run.epoch) for member, _ in wanted if member.run], ahead)
     orders: dict[int, loop.Order] = {}
     held: list[tuple[BatchMember, Course]] = []
     for member, outcome in wanted:
@@ -149,7 +154,7 @@ def make_items(job: BatchJob, held: Sequence[tuple[BatchMember, Course]]) -> Non
         course.touch()
         rows.append(item)
         member.steps += 1
-    BatchItem.objects.bulk_create(rows)
+    insert_many(rows)
     by_steps: dict[int, list[int]] = defaultdict(list)
     for member, _ in held:
         by_steps[member.steps].append(member.pk)
@@ -192,8 +197,8 @@ def make_retry_items(job: BatchJob, members: Sequence[BatchMember]) -> None:
     runs = {run.pk: run for run in Run.objects.filter(pk__in=[member.run_id for member in members])}
     for member, item in zip(members, rows, strict=True):
         runs[member.run_id or 0].options["batch_item"] = str(item.uuid)
-    Run.objects.bulk_update(runs.values(), ["options"])
-    BatchItem.objects.bulk_create(rows)
+    update_many(list(runs.values()), "options")
+    insert_many(rows)
 
 
 def _sent(members: Sequence[BatchMember]) -> QuerySet[BatchItem]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import aclosing
 
 import structlog
+from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
@@ -15,7 +16,7 @@ from agents.providers.lines import load_line, text_of
 from batches.drivers import driver_of
 from batches.drivers.base import Driver
 from batches.models import OPEN_JOBS, BatchItem, BatchJob, BatchMember, LLMBatch, LLMState, MemberState
-from batches.poll.again import unmake
+from batches.poll.again import AT_ONCE, take_back, unmake
 from batches.poll.cycle import Cycle, later, poll_again_at
 from batches.poll.pause import PAUSES, pause
 from batches.poll.spool import intact, remove, stray
@@ -32,11 +33,21 @@ def take_over() -> None:
     rows.filter(status=LLMState.SUBMITTING).update(status=LLMState.UNKNOWN, next_at=None, updated_at=timezone.now())
     for llm in rows.filter(status=LLMState.PREPARING, local=False):
         unmake(llm)
+    take_back_unwritten()
     # Calls that were started belong to the old epoch from now on: the loop asks what became of them.
     acting = BatchMember.objects.filter(job__status__in=OPEN_JOBS, state=MemberState.ACTING)
     Run.objects.filter(pk__in=acting.values("run")).update(epoch=F("epoch") + 1)
     for name in stray(set(rows.filter(status__in=KEEP_FILES).values_list("uuid", flat=True))):
         remove(name)
+
+
+def take_back_unwritten() -> None:
+    """Members that were prepared while their request got into no file."""
+    rows = BatchItem.objects.filter(llm_batch=None, answered_at=None, member__state=MemberState.IN_FLIGHT)
+    rows = rows.filter(job__status__in=OPEN_JOBS)
+    while keys := list(rows.order_by("id").values_list("pk", flat=True)[:AT_ONCE]):
+        with transaction.atomic():
+            take_back(keys)
 
 
 KEEP_FILES = (LLMState.CREATED, LLMState.SUBMITTING, LLMState.UNKNOWN)

@@ -11,8 +11,9 @@ from django.conf import settings
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from agents.loop import Answered
-from agents.models import Agent
+from agents.loop import Answered, Course
+from agents.loop.many import read_ahead
+from agents.models import Agent, Run
 from agents.providers.base import BatchResult, ModelResponse, ProviderError, Usage
 from batches.drivers import driver_of
 from batches.models import BatchItem, BatchJob, LLMBatch, LLMState, MemberState, RequestStatus, StagedResult, StepState
@@ -24,8 +25,11 @@ from batches.poll.money import cost_of
 from batches.poll.pause import PAUSES, pause
 from batches.poll.places import INTERNAL, fail_member, look
 from lettaweb.lib.faults import reach
+from lettaweb.lib.many import update_many
 
 MISSING = ProviderError("invalid_response", "The provider gave no result for this request", detail="missing_result")
+PAGE = 200  # results that are read at once
+How = tuple[Pace, dict[int, Course] | None]
 log = structlog.get_logger(__name__)
 
 
@@ -65,22 +69,39 @@ def step(cycle: Cycle, job: BatchJob) -> None:
 def _step(cycle: Cycle, job: BatchJob, llm: LLMBatch) -> bool:
     """Step the staged results; False when the time was over before the last one."""
     pace = Pace()
-    while rows := list(_staged(llm).order_by("id")[: pace.size]):
-        if cycle.over:
-            return False
+    while rows := list(_staged(llm).order_by("id")[:PAGE]):
         read = [_read(llm, row) for row in rows]
-        try:
-            _absorb(job, llm, read, pace)
-        except Exception:
-            log.exception("chunk_not_stepped", llm_batch=llm.wire_id, items=len(read))
-            for one in read:
-                _absorb_alone(job, llm, one, pace)
-        reach("batch_chunk_stepped")
+        ahead = read_ahead([one.item.member.run_id for one in read if one.item.member.run_id])
+        while read:
+            if cycle.over:
+                return False
+            chunk, read = read[: pace.size], read[pace.size :]
+            _absorb_carefully(job, llm, chunk, (pace, ahead))
+            reach("batch_chunk_stepped")
     return True
 
 
+def _absorb_carefully(job: BatchJob, llm: LLMBatch, read: Sequence[Read], how: How) -> None:
+    """Results in one transaction; after a bug with one of them each in its own, so that the others go on."""
+    try:
+        _absorb(job, llm, read, how)
+    except Exception:
+        log.exception("chunk_not_stepped", llm_batch=llm.wire_id, items=len(read))
+        for one in read:
+            _absorb_alone(job, llm, one, how[0])
+
+
 def _staged(llm: LLMBatch) -> QuerySet[StagedResult]:
-    return StagedResult.objects.filter(llm_batch=llm).select_related("item__member__run")
+    rows = StagedResult.objects.filter(llm_batch=llm).select_related("item__member__run")
+    return rows.defer(
+        "item__step_state", "item__error", "item__member__request", "item__member__error", *UNREAD
+    )  # fmt: skip
+
+
+# Of the runs only their epoch is needed: the loop reads them under the lock.
+UNREAD = tuple(
+    f"item__member__run__{field.name}" for field in Run._meta.concrete_fields if field.name not in ("id", "epoch")
+)
 
 
 def _read(llm: LLMBatch, row: StagedResult) -> Read:
@@ -89,14 +110,15 @@ def _read(llm: LLMBatch, row: StagedResult) -> Read:
     return Read(row.item, driver.provider.read_result(bytes(row.line), row.item.tools))
 
 
-def _absorb(job: BatchJob, llm: LLMBatch, read: Sequence[Read], pace: Pace) -> None:
+def _absorb(job: BatchJob, llm: LLMBatch, read: Sequence[Read], how: How) -> None:
+    pace, ahead = how
     blocked = next((one.error for one in read if one.response is None and one.error.kind in PAUSES), None)
     if blocked is not None:
         pause(job, blocked.kind, blocked.message)
     back = [one for one in read if one.response is None and one.error.kind in PAUSES and _goes_on(job, one)]
     failed = [one for one in read if one.response is None and one not in back]
     with pace.transaction(len(read)):
-        _answered(job, llm, [one for one in read if one.response is not None])
+        _answered(job, llm, [one for one in read if one.response is not None], ahead)
         fail(job, [(one.item, one.error) for one in failed])
         take_back([one.item.pk for one in back])
         StagedResult.objects.filter(item__in=[one.item.pk for one in read]).delete()
@@ -109,7 +131,7 @@ def _goes_on(job: BatchJob, one: Read) -> bool:
 def _absorb_alone(job: BatchJob, llm: LLMBatch, one: Read, pace: Pace) -> None:
     """One result in a transaction of its own: a bug with one of them must not stop the others."""
     try:
-        _absorb(job, llm, [one], pace)
+        _absorb(job, llm, [one], (pace, None))
     except Exception:
         log.exception("item_not_stepped", item=one.item.wire_id)
         fail_member(one.item.member)
@@ -120,7 +142,7 @@ def _absorb_alone(job: BatchJob, llm: LLMBatch, one: Read, pace: Pace) -> None:
             StagedResult.objects.filter(item=one.item).delete()
 
 
-def _answered(job: BatchJob, llm: LLMBatch, read: Sequence[Read]) -> None:
+def _answered(job: BatchJob, llm: LLMBatch, read: Sequence[Read], ahead: dict[int, Course] | None) -> None:
     """Tell the loop the answers, and note on items and job what they took."""
     if not read:
         return
@@ -139,15 +161,15 @@ def _answered(job: BatchJob, llm: LLMBatch, read: Sequence[Read]) -> None:
         item.request_status, item.step_status = RequestStatus.COMPLETED, StepState.COMPLETED
         item.answered_at = item.updated_at = now
         note_usage(item, llm.provider, models.get(item.agent_uuid, ""), response.usage)
-    BatchItem.objects.bulk_update([one.item for one in read], ITEM_FIELDS)
+    update_many([one.item for one in read], *ITEM_FIELDS)
     add_usage(job, [one.item for one in read])
-    look(job, wanted)
+    look(job, wanted, ahead=ahead)
 
 
-ITEM_FIELDS = [
+ITEM_FIELDS = (
     "request_status", "step_status", "answered_at", "updated_at", "input_tokens", "output_tokens", "cached_tokens",
     "cache_write_tokens", "reasoning_tokens", "cost", "unpriced",
-]  # fmt: skip
+)  # fmt: skip
 
 
 def _models(llm: LLMBatch, read: Sequence[Read]) -> dict[object, str]:

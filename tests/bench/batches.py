@@ -1,0 +1,167 @@
+"""How fast a batch without tools goes: ``python -m tests.bench.batches 100 1000 10000``, or ``measure()`` for a table.
+
+Each count runs in a process of its own on a fresh SQLite file. The provider is Anthropic's with its network cut off:
+requests are written and results read as for the real one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+TARGETS = {"items_per_second": ">= 300", "slowdown_1000_to_10000": "<= 1.3", "memory_growth_mb": "<= 50"}
+COUNTS = (100, 1000, 10_000)
+RESULT = (
+    '{"custom_id":"%s","result":{"type":"succeeded","message":{"id":"msg_1","type":"message","role":"assistant",'
+    '"model":"claude","content":[{"type":"text","text":"Good morning, here is a short answer of some length."}],'
+    '"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":900,"output_tokens":14}}}}'
+)
+
+
+def measure(counts: Sequence[int] = COUNTS) -> list[dict[str, float]]:
+    """For each count: items, seconds of prepare, ingest and step, items_per_second over all three, peak_mb."""
+    return [_apart(count) for count in counts]
+
+
+def _apart(count: int) -> dict[str, float]:
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {
+            **os.environ,
+            "LETTAWEB_DATA_DIR": folder,
+            "DATABASE_URL": f"sqlite:///{folder}/bench.sqlite3",
+            "DJANGO_SETTINGS_MODULE": "lettaweb.settings",
+            "ANTHROPIC_API_KEY": "none",
+            "LETTAWEB_LOG_LEVEL": "WARNING",
+        }
+        command = [sys.executable, "-m", "tests.bench.batches", "--one", str(count)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[-4000:]
+        found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+        return found
+
+
+# --- one count, in its own process -------------------------------------------------------------------
+
+
+def one(count: int) -> dict[str, float]:
+    import django
+
+    django.setup()
+    from django.core.management import call_command
+
+    call_command("migrate", verbosity=0)
+    _offline()
+    job = _job(count)
+    seconds = _stages(job)
+    from batches.models import BatchJob, BatchMember
+
+    assert BatchMember.objects.filter(state="done").count() == count
+    assert BatchJob.objects.get().status == "completed"
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    total = sum(seconds.values())
+    return {"items": count, **seconds, "items_per_second": count / total, "peak_mb": peak}
+
+
+def _offline() -> None:
+    """Anthropic's provider whose batches end at once."""
+    from agents import providers
+    from agents.providers.anthropic import Anthropic
+    from agents.providers.base import BatchStatus
+
+    class Offline(Anthropic):
+        made = 0
+
+        async def submit_batch(self, path: str, *, key: str, count: int) -> BatchStatus:
+            Offline.made += 1
+            with Path(path).open("rb") as lines, _names(Offline.made).open("w") as names:
+                for line in lines:
+                    names.write(json.loads(line)["custom_id"] + "\n")
+            return BatchStatus(f"msgbatch_{Offline.made}", "in_progress")
+
+        async def poll_batch(self, batch_id: str) -> BatchStatus:
+            return BatchStatus(batch_id, "ended")
+
+        async def batch_results(self, batch_id: str) -> AsyncIterator[bytes]:  # type: ignore[override]
+            with _names(int(batch_id.partition("_")[2])).open() as names:
+                for name in names:
+                    yield (RESULT % name.strip()).encode()
+
+    providers.TABLE = ((Offline(), ()), *providers.TABLE[1:])
+
+
+def _names(number: int) -> Path:
+    return Path(os.environ["LETTAWEB_DATA_DIR"]) / f"names-{number}"
+
+
+def _job(count: int) -> Any:
+    from django.db import transaction
+
+    from agents.actions.boot import begin as boot
+    from agents.models import Agent, AgentBlock, Block
+    from batches.actions import NewBatch, NewMember, create
+
+    block = Block.objects.create(label="human", value="Name: Matt")
+    uuids = []
+    for first in range(0, count, 500):
+        with transaction.atomic():
+            for number in range(first, min(first + 500, count)):
+                agent = Agent.objects.create(
+                    name=f"agent {number}", model="anthropic/claude-3-5-haiku-20241022", system="You are kind.",
+                    llm_config={"model": "claude-3-5-haiku-20241022", "context_window": 200_000},
+                )  # fmt: skip
+                AgentBlock.objects.create(agent=agent, block=block, label="human")
+                boot(agent)
+                uuids.append(agent.uuid)
+    inputs = [{"role": "user", "parts": [{"type": "text", "text": "Good morning"}], "fields": {}}]
+    return create(NewBatch([NewMember(uuid, inputs, {}) for uuid in uuids]), None)
+
+
+def _stages(job: Any) -> dict[str, float]:
+    from batches.models import LLMBatch
+    from batches.poll import WAVE, begin, close, download, lease, may_leave, step, submit, watch
+    from batches.poll.cycle import Cycle
+    from batches.poll.depart import Departure
+
+    seconds = {"prepare": 0.0, "ingest": 0.0, "step": 0.0}
+
+    def timed(name: str, begun: float) -> float:
+        now = time.perf_counter()
+        seconds[name] += now - begun
+        return now
+
+    with lease.hold() as held:
+        assert held is not None
+        with Cycle(held, seconds=1e9, by_hand=True) as cycle:
+            at = time.perf_counter()
+            while begin(cycle, job, most=WAVE) or may_leave(cycle, job):
+                Departure(cycle, job).leave()
+                submit(cycle, job)
+            at = timed("prepare", at)
+            LLMBatch.objects.update(next_at=None)
+            watch(cycle, job)
+            download(cycle, job)
+            at = timed("ingest", at)
+            step(cycle, job)
+            close(job)
+            timed("step", at)
+    return seconds
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["--one"]:
+        print(json.dumps(one(int(sys.argv[2]))))
+        return
+    for row in measure([int(word) for word in sys.argv[1:]] or COUNTS):
+        print("  ".join(f"{name} {value:.2f}" for name, value in row.items()))
+
+
+if __name__ == "__main__":
+    main()
