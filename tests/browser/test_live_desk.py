@@ -41,7 +41,7 @@ def test_it_approves_by_click_and_the_next_call_opens(people: People, story: Sto
     button(page, "Approve").click()
     expect(heading(page)).to_contain_text(second.name)
     expect(heading(page)).to_be_focused()
-    expect(item(page, first)).to_contain_text(re.compile("Approved.* by olga"))
+    expect(item(page, first)).to_contain_text(re.compile("Approved.*by olga", re.DOTALL))
     assert story.wait_result(first)["tool_return"] == "refunded 480.0 of 20418 notify False"
     button(page, "Deny").click()
     expect(page.get_by_label("Reason in your words")).to_be_focused()
@@ -145,7 +145,7 @@ def test_it_greys_out_what_others_decide_and_names_them(people: People, story: S
     olga.goto(item(olga, second).get_attribute("href") or "")
     expect(item(otto, second)).to_contain_text("olga is looking at this")
     button(olga, "Approve").click()
-    expect(item(otto, second)).to_contain_text(re.compile("Approved.* by olga"))
+    expect(item(otto, second)).to_contain_text(re.compile("Approved.*by olga", re.DOTALL))
     expect(heading(otto)).to_contain_text(first.name)  # what is being read stays
 
 

@@ -9,8 +9,19 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import missing
-from tests.browser.desk import Asking, People, Story, button, heading, item
+from tests.browser.desk import REFUND, People, Story, button, heading, item
 
+MAIL = '''
+def NAME(to: str, subject: str) -> str:
+    """
+    Send an e-mail.
+
+    Args:
+        to (str): Who gets it.
+        subject (str): What it is about.
+    """
+    return "sent"
+'''
 AXE = Path(__file__).resolve().parents[2] / "node_modules" / "axe-core" / "axe.min.js"
 SMALL = (360, 740)
 EVIL = "<img src=x onerror=alert(1)><script>alert(2)</script>\"'><svg onload=alert(3)>"
@@ -164,5 +175,15 @@ def test_it_draws_the_desk(people: People, story: Story, screens: Path, scheme: 
     page.screenshot(path=screens / f"history-{scheme}.png")
 
 
-def busy(people: People, story: Story) -> list[Asking]:
-    return [story.ask(name=name) for name in ("billing", "support", "deploys", "reports", "planner", "status page")]
+def busy(people: People, story: Story) -> None:
+    """Calls of every kind in the queue."""
+    refunds = story.agent(name="billing", source=REFUND.replace("NAME", "refund_order"))
+    story.high_risk(refunds, people("ada"))
+    story.ask_again(refunds, {"order": 20418, "amount": 480.0, "reason": "Arrived damaged; photo in ticket 8812."})
+    mails = MAIL.replace("NAME", "send_mail")
+    for name, subject in (
+        ("support", "Delay of order 20377"),
+        ("status page", "Search is slow"),
+        ("planner", "Friday"),
+    ):
+        story.ask({"to": "team@example.org", "subject": subject}, name=name, source=mails)

@@ -35,6 +35,15 @@ from agents.views.pages.detail import detail_context, detail_stamp, empty_contex
 from tools.models import Risk
 
 MOST_WATCHED = 400
+OUTCOMES = [
+    ("ran", "Done"),
+    ("failed", "Failed"),
+    ("denied", "Denied"),
+    ("expired", "Expired"),
+    ("cancelled", "Cancelled"),
+    ("answered", "Answered"),
+    ("interrupted", "Outcome unknown"),
+]
 MOST_ARRIVING = 20
 
 
@@ -51,7 +60,8 @@ def queue_context(request: HttpRequest, wish: Wish, chosen: int | None = None) -
         "page": found,
         "chosen": chosen,
         "risks": Risk.choices[::-1],
-        "choices": {} if wish.history else choices(wish),
+        "choices": {"outcomes": OUTCOMES} if wish.history else choices(wish),
+        "chosen_here": ("outcome",) if wish.history else ("tool", "agent"),
         "may_decide": can(request.user, DECIDE),
         "now": now,
         "newest": beyond,
