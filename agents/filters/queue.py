@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
-from django.db.models import Count, Prefetch, Q, QuerySet
+from django.db.models import Prefetch, Q, QuerySet
 from django.utils import timezone
 
 from agents.actions.desk import warn_before
@@ -31,7 +31,6 @@ VIEWS = {
 }
 RISKS = (Risk.HIGH, Risk.MEDIUM, Risk.LOW)
 PAGE = 40
-MOST_CHOICES = 300
 LOOK_SECONDS = 90  # a hold as long as a page is open; what is kept for longer is somebody's own
 SHOWN = (
     "uuid",
@@ -127,19 +126,20 @@ def calls(wish: Wish, user: Any, now: datetime | None = None) -> QuerySet[ToolCa
     if wish.view == "unknown":
         return rows.filter(state=CallState.UNKNOWN)
     if wish.view == "mine":
-        return rows.filter(held_by=user, held_until__gt=_kept(now))
+        return rows.filter(held_by=user, held_until__gt=kept_until(now))
     if wish.view == "expiring":
         return rows.filter(expires_at__lte=now + warn_before())
     return rows
 
 
-def _kept(now: datetime) -> datetime:
+def kept_until(now: datetime) -> datetime:
+    """The moment that a hold reaches beyond which is more than a look."""
     return now + timedelta(seconds=LOOK_SECONDS)
 
 
 def kept(call: ToolCall) -> bool:
     """Whether somebody keeps the call for longer than a look."""
-    return call.held_until is not None and call.held_until > _kept(timezone.now())
+    return call.held_until is not None and call.held_until > kept_until(timezone.now())
 
 
 def _filtered(rows: QuerySet[ToolCall], wish: Wish) -> QuerySet[ToolCall]:
@@ -280,51 +280,3 @@ def _history(rows: QuerySet[ToolCall], place: Place, count: int) -> list[int]:
         beyond = Q(decided_at__lt=place.value) | Q(pk__lt=place.pk)
         rows = rows.filter(beyond, decided_at__lte=place.value)
     return list(rows.values_list("pk", flat=True)[:count])
-
-
-# --- counts ------------------------------------------------------------------------------------------
-
-
-def counts(user: Any, now: datetime | None = None) -> dict[str, int]:
-    """How many calls the views hold, History left out."""
-    now = now or timezone.now()
-    found = waiting().aggregate(
-        waiting=Count("pk"),
-        mine=Count("pk", filter=Q(held_by=user, held_until__gt=_kept(now))),
-        expiring=Count("pk", filter=Q(expires_at__lte=now + warn_before())),
-        unknown=Count("pk", filter=Q(state=CallState.UNKNOWN)),
-    )
-    return {name: int(value) for name, value in found.items()}
-
-
-def counts_once(request: Any) -> dict[str, int]:
-    """:func:`counts` for the person of a request, read once for all parts of its page."""
-    if not hasattr(request, "desk_counts"):
-        request.desk_counts = counts(request.user)
-    found: dict[str, int] = request.desk_counts
-    return found
-
-
-def choices(wish: Wish) -> dict[str, list[tuple[str, str]]]:
-    """The tools and agents that wait, for the filters: (value, label) in order of their labels."""
-    pairs = set(waiting().order_by().values_list("name", "agent").distinct()[:MOST_CHOICES])
-    agents = Agent.objects.filter(pk__in={agent for _, agent in pairs}).only("uuid", "name")
-    named = [(agent.wire_id, agent.name) for agent in agents]
-    tools = sorted({(name, name) for name, _ in pairs})
-    return {"tools": tools, "agents": sorted(named, key=lambda pair: pair[1])}
-
-
-# --- what has changed --------------------------------------------------------------------------------
-
-SETTLING_SECONDS = 3
-
-
-def newest(now: datetime) -> int:
-    """The youngest call that every reader knows of; younger ones may still be on their way to a commit."""
-    rows = ToolCall.objects.filter(created_at__lt=now - timedelta(seconds=SETTLING_SECONDS)).order_by("-pk")
-    return rows.values_list("pk", flat=True).first() or 0
-
-
-def arrived(rows: QuerySet[ToolCall], beyond: int, since: datetime) -> QuerySet[ToolCall]:
-    """Those of ``rows`` that began to wait after a list was made."""
-    return rows.filter(Q(pk__gt=beyond) | Q(state=CallState.UNKNOWN, asked_at__gte=since))

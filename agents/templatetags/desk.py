@@ -12,7 +12,8 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from agents.filters.queue import VIEWS, counts_once
+from agents.filters.counts import counts_once
+from agents.filters.queue import VIEWS
 from agents.models import Run, ToolCall
 from agents.models.run import ACTIVE
 from agents.wire import fields, sentences

@@ -13,7 +13,8 @@ from django.urls import reverse
 from agents.actions import desk
 from agents.actions.desk.find import find
 from agents.filters.context import talk_before, trail, why
-from agents.filters.queue import Wish, counts_once, kept, wish_of
+from agents.filters.counts import counts_once
+from agents.filters.queue import Wish, kept, wish_of
 from agents.forms.arguments import Edited, boxes_of
 from agents.models import CallComment, CallKind, CallState, Decision, Run, ToolCall
 from agents.models.run import ACTIVE

@@ -12,19 +12,8 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from agents.actions import desk
-from agents.filters.queue import (
-    VIEWS,
-    Wish,
-    arrived,
-    calls,
-    choices,
-    counts,
-    counts_once,
-    newest,
-    page_of,
-    wish_of,
-    with_neighbours,
-)
+from agents.filters.counts import arrived, choices, counts, counts_once, newest
+from agents.filters.queue import VIEWS, Wish, calls, page_of, wish_of, with_neighbours
 from agents.forms.decision import action_of, items, plain_verdict
 from agents.models import Run, ToolCall
 from agents.models.run import ACTIVE
