@@ -71,7 +71,8 @@ def fields_of(call: ToolCall, revealed: Mapping[str, Any] | None = None) -> list
     fields = [_field(name, known.get(name), now[name], _before(name, before, now)) for name in order]
     gone = [name for name in before if name not in now]
     return fields + [
-        Field(name, label_of(name, known.get(name)), "", "left out", "odd", value_text(before[name])[0]) for name in gone
+        Field(name, label_of(name, known.get(name)), "", "left out", "odd", value_text(before[name])[0])
+        for name in gone
     ]
 
 
