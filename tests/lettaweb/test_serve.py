@@ -24,7 +24,7 @@ pytestmark = pytest.mark.server
 MakeServer = Callable[..., ServerProcess]
 
 
-def wait_until(condition: Callable[[], object], seconds: float = 60) -> None:
+def wait_until(condition: Callable[[], object], seconds: float = 150) -> None:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if condition():
@@ -122,6 +122,8 @@ def test_it_leaves_no_orphans_when_it_is_killed(make_server: MakeServer) -> None
 def test_it_starts_a_queue_that_hangs_again(make_server: MakeServer) -> None:
     server = make_server(LETTAWEB_QUEUE_BEAT_SECONDS="2", LETTAWEB_QUEUE_DEAD_SECONDS="8")
     wait_until(lambda: (server.data_dir / "queue.beat").exists())
+    first = (server.data_dir / "queue.beat").read_text()
+    wait_until(lambda: (server.data_dir / "queue.beat").read_text() != first)
     leader = child(server, "cluster")
     for member in [leader, *leader.children(recursive=True)]:
         member.suspend()
