@@ -38,7 +38,7 @@ async def drive(fence: Fence, wish: Wish) -> bool:
         match advanced.order:
             case Ask():
                 reach("ask")
-                outcome = await ask(fence, advanced.order, wish)
+                outcome = await ask(fence, advanced.order)
             case Act():
                 reach("act")
                 outcome = await act(fence, advanced.order, wish)
@@ -63,7 +63,7 @@ async def _advance(fence: Fence, outcome: Outcome, wish: Wish, *, last: int | No
         known[0] = advanced.batch.last if advanced.batch else last
         return advanced
 
-    storing = asyncio.create_task(stored(fence, work, wish))
+    storing = asyncio.create_task(stored(fence, work))
     try:
         advanced = await asyncio.shield(storing)
     except asyncio.CancelledError:
@@ -94,18 +94,19 @@ async def _undo(fence: Fence, storing: asyncio.Task[Advanced]) -> None:
 
 async def act(fence: Fence, order: Act, wish: Wish) -> Ran:
     """Run the claimed calls beside each other; each result is stored as it comes, the last by the loop."""
-    tasks = [asyncio.create_task(_run_call(call)) for call in order.calls]
+    tasks = wish.calls = [asyncio.create_task(_run_call(call)) for call in order.calls]
     try:
         for count, done in enumerate(asyncio.as_completed(tasks), start=1):
             ran = await done
             reach("acted")
             if count == len(tasks):
                 return ran
-            await stored(fence, partial(loop.store, fence, ran), wish)
+            await stored(fence, partial(loop.store, fence, ran))
     except asyncio.CancelledError:
         await _keep_results(fence, tasks)
         raise
     finally:
+        wish.calls = ()
         for task in tasks:
             task.cancel()
         # Nobody may take the run over while a tool of ours still works.

@@ -89,7 +89,7 @@ def _offline() -> None:
         async def poll_batch(self, batch_id: str) -> BatchStatus:
             return BatchStatus(batch_id, "ended")
 
-        async def batch_results(self, batch_id: str) -> AsyncIterator[bytes]:  # type: ignore[override]
+        async def batch_results(self, batch_id: str) -> AsyncIterator[bytes]:
             with _names(int(batch_id.partition("_")[2])).open() as names:
                 for name in names:
                     yield (RESULT % name.strip()).encode()

@@ -32,7 +32,8 @@ def refused(call: Callable[..., Any], **arguments: Any) -> int | None:
     try:
         call(**arguments)
     except ApiError as error:
-        return error.status_code
+        status: int | None = error.status_code
+        return status
     return None
 
 

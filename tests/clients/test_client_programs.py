@@ -16,8 +16,9 @@ HERE = Path(__file__).resolve().parent
 
 def run_program(python: Path, program: str, server: ServerProcess, provider: ScriptedProvider) -> str:
     """Run a pytest file of the client's environment; its output. Fails when one of its tests does."""
+    alone = ["--noconftest", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", str(HERE)]
     done = subprocess.run(
-        [str(python), "-m", "pytest", "-q", "--noconftest", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", str(HERE), str(HERE / program)],
+        [str(python), "-m", "pytest", "-q", *alone, str(HERE / program)],
         env={**clean_environment(), "LETTA_SERVER_URL": server.url, "SCRIPTED_URL": provider.url, "NO_PROXY": "*"},
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
