@@ -97,7 +97,7 @@ async def act(fence: Fence, order: Act, wish: Wish) -> Ran:
     tasks = wish.calls = [asyncio.create_task(_run_call(call)) for call in order.calls]
     try:
         for count, done in enumerate(asyncio.as_completed(tasks), start=1):
-            ran = await done
+            ran: Ran = await done
             reach("acted")
             if count == len(tasks):
                 return ran
