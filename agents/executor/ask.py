@@ -11,18 +11,18 @@ from agents.events import Event, Fence, StepHead, hub, writer
 from agents.events.writer import Stream
 from agents.executor.deltas import Numbering
 from agents.executor.repeat import Differs, Repeat
-from agents.executor.storing import Wish, stored
+from agents.executor.storing import stored
 from agents.loop import Answered, Ask, AskFailed, Lost, Streamed
 from agents.loop.supersede import supersede
 from agents.providers.base import Delta, ModelResponse, ProviderError
 from lettaweb.lib.faults import reach
 
 
-async def ask(fence: Fence, order: Ask, wish: Wish) -> Answered | AskFailed:
+async def ask(fence: Fence, order: Ask) -> Answered | AskFailed:
     """The model's answer to ``order``; its deltas go into the log where somebody wants to follow them."""
     if not order.stream and not order.shown:
         return await _ask_whole(order)
-    return await _ask_streamed(_Answer(fence, order, wish))
+    return await _ask_streamed(_Answer(fence, order))
 
 
 async def _ask_whole(order: Ask) -> Answered | AskFailed:
@@ -38,8 +38,8 @@ async def _ask_whole(order: Ask) -> Answered | AskFailed:
 class _Answer:
     """One streamed answer on its way into the log."""
 
-    def __init__(self, fence: Fence, order: Ask, wish: Wish) -> None:
-        self.fence, self.order, self.wish = fence, order, wish
+    def __init__(self, fence: Fence, order: Ask) -> None:
+        self.fence, self.order = fence, order
         self.numbering = Numbering(order)
         self.stream = Stream(fence, order.head, order.last_seq)
         self.repeat = Repeat(order.shown)
@@ -68,7 +68,7 @@ class _Answer:
 
     async def start_over(self) -> None:
         """Readers saw another answer: this one goes out from its start under an id of its own."""
-        batch, head = await stored(self.fence, lambda: supersede(self.fence, self.order.step_id), self.wish)
+        batch, head = await stored(self.fence, lambda: supersede(self.fence, self.order.step_id))
         hub.publish(self.fence.run_id, batch)
         self.stream = Stream(self.fence, head, batch.last)
         said, self.repeat = self.repeat.events, Repeat(())

@@ -94,7 +94,8 @@ async def _undo(fence: Fence, storing: asyncio.Task[Advanced]) -> None:
 
 async def act(fence: Fence, order: Act, wish: Wish) -> Ran:
     """Run the claimed calls beside each other; each result is stored as it comes, the last by the loop."""
-    tasks = wish.calls = [asyncio.create_task(_run_call(call)) for call in order.calls]
+    tasks = [asyncio.create_task(_run_call(call)) for call in order.calls]
+    wish.calls = tasks
     try:
         for count, done in enumerate(asyncio.as_completed(tasks), start=1):
             ran: Ran = await done

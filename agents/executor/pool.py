@@ -172,14 +172,19 @@ class Pool:
         if held is not None and held.fence == fence:
             held.task.cancel()
 
-    def drop_all(self) -> None:
-        """Others may hold us for dead: whatever works here stops, before they take it over.
+    @property
+    def acting(self) -> bool:
+        """Whether tools work here."""
+        return any(held.wish.calls for held in self.held.values())
 
-        What was done and is only on its way into the database goes on: it is fenced.
+    def drop_calls(self) -> None:
+        """Others may hold us for dead: tools that work here stop, before others say that their outcome is unknown.
+
+        Everything else goes on: whatever it writes is fenced.
         """
-        for held in list(self.held.values()):
-            if not held.wish.storing:
-                held.task.cancel()
+        for held in self.held.values():
+            for call in held.wish.calls:
+                call.cancel()
 
     def hurry(self, run_id: int) -> None:
         """The run takes too long: it ends as failed."""

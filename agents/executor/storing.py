@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import structlog
 
@@ -22,27 +22,23 @@ log = structlog.get_logger(__name__)
 class Wish:
     """What the pool wants of a drive, and what it must know of it.
 
-    ``leave``: stop before the next verb. ``storing``: what was done is on its way into the database; that is
-    fenced, so it may go on when the lease is lost.
+    ``leave``: stop before the next verb. ``calls``: the tools that work for it right now.
     """
 
     leave: bool = False
-    storing: bool = False
+    calls: Sequence[asyncio.Task[Any]] = ()
 
 
-async def stored(fence: Fence, work: Callable[[], T], wish: Wish) -> T:
+async def stored(fence: Fence, work: Callable[[], T]) -> T:
     """The result of ``work``, a fenced transaction that may be done twice. Errors that do not pass are raised."""
-    pause, wish.storing = FIRST_PAUSE, True
-    try:
-        while True:
-            try:
-                return await in_db(work)
-            except ERRORS as error:
-                if not passes(error):
-                    raise
-                log.warning("run_waits_for_database", run=fence.run_id, error=str(error)[:200])
-            hub.doubt(fence.run_id)
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
-    finally:
-        wish.storing = False
+    pause = FIRST_PAUSE
+    while True:
+        try:
+            return await in_db(work)
+        except ERRORS as error:
+            if not passes(error):
+                raise
+            log.warning("run_waits_for_database", run=fence.run_id, error=str(error)[:200])
+        hub.doubt(fence.run_id)
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, LONGEST_PAUSE)

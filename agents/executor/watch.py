@@ -61,12 +61,12 @@ class Watch:
         await _tried("leave", in_db(process.leave))
 
     async def _feel(self, heart: process.Heart) -> None:
-        """A process that could not beat for two thirds of the lease lets go of its runs itself."""
+        """A process that could not beat for two thirds of the lease ends its tools itself."""
         while True:
             await asyncio.sleep(FEEL)
-            if heart.silent > settings.LETTAWEB_LEASE_SECONDS * 2 / 3 and pool.held:
+            if heart.silent > settings.LETTAWEB_LEASE_SECONDS * 2 / 3 and pool.acting:
                 log.error("lease_lost", runs=len(pool.held), silent=round(heart.silent, 1))
-                pool.drop_all()
+                pool.drop_calls()
 
     async def _look_for_work(self) -> None:
         while True:

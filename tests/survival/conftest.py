@@ -20,7 +20,7 @@ def mortal(
 ) -> ServerProcess:
     """A web process with fault points. Its tools are plain processes: they leave marks on the disk."""
     variables = {"LETTAWEB_LEASE_SECONDS": LEASE, "LETTAWEB_SANDBOX_UNSAFE": "1", "LETTAWEB_DEBUG": "1"}
-    variables["LETTAWEB_FAULTS"] = str(directory)
+    variables |= {"LETTAWEB_FAULTS": str(directory), "LETTAWEB_DRAIN_SECONDS": "3"}
     return make_server(command="web", data_dir=data_dir, **{**variables, **environment})
 
 

@@ -14,6 +14,7 @@ from tests.stories.client import Client, text_of
 from tests.survival.kit import END, MARK, MARK_AND_WAIT, WAIT, World, check_whole, follow, marks, wait_until
 
 pytestmark = pytest.mark.server
+STEPS = 16
 
 
 def stop(world: World) -> int:
@@ -47,20 +48,20 @@ def test_it_hands_over_between_two_verbs(world: World, api: Client, tmp_path: Pa
     tool = api.tool(MARK)
     agent = api.agent(tool)
     path = tmp_path / "marks"
-    steps = [answer(tool_use(tool["name"], {"path": str(path), "text": str(n)}), delay=25) for n in range(30)]
+    steps = [answer(tool_use(tool["name"], {"path": str(path), "text": str(n)}), delay=25) for n in range(STEPS)]
     api.provider.script("", *steps, answer(text("done")))
     follower = follow(api, agent, "go")
     wait_until(lambda: len(marks(path)) >= 2, "some steps")
     begun = time.monotonic()
     assert stop(world) == 0
     assert time.monotonic() - begun < 9
-    assert 2 <= len(marks(path)) < 30
+    assert 2 <= len(marks(path)) < STEPS
     world.revive()
     follower.join()
     assert check_whole(api, agent, follower)["status"] == "completed"
-    assert marks(path) == [str(number) for number in range(30)]
-    results = [m["status"] for m in api.history(agent, limit=1000) if m["message_type"] == "tool_return_message"]
-    assert results == ["success"] * 30
+    assert marks(path) == [str(number) for number in range(STEPS)]
+    results = [m["status"] for m in api.history(agent) if m["message_type"] == "tool_return_message"]
+    assert results == ["success"] * STEPS
     assert follower.breaks >= 1
     assert api.provider.refused == []
 
