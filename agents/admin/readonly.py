@@ -18,6 +18,9 @@ else:  # generic for type checkers only
 class ReadOnly(Base):
     """A list and details without any form."""
 
+    class Media:
+        css = {"all": ["lettaweb/admin.css"]}
+
     list_per_page = 100
     show_full_result_count = False
     ordering = ("-pk",)

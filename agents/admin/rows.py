@@ -10,7 +10,7 @@ from django.http import HttpRequest
 
 from agents.admin.readonly import ReadOnly
 from agents.filters.context import talk
-from agents.models import Agent, Block, Conversation, Message, OutboxItem, Process, Run, Step
+from agents.models import Agent, Block, Conversation, Message, OutboxItem, Run, Step
 from agents.templatetags.desk import milliseconds, plain
 from lettaweb.lib.text import shorten
 
@@ -207,9 +207,3 @@ class OutboxAdmin(ReadOnly):
         "status_code",
         "error",
     )
-
-
-@admin.register(Process)
-class ProcessAdmin(ReadOnly):
-    list_display = ("id", "kind", "host", "pid", "started_at", "beat_at")
-    ordering = ("-beat_at",)

@@ -112,12 +112,20 @@ def headline(call: ToolCall) -> str:
 
 @register.filter
 def sentence(call: ToolCall) -> str:
-    return plain(sentences.sentence(call))
+    said = sentences.sentence(call)
+    name = call.agent.name
+    return plain(said if call.waiting else said.replace(f"{name} wants to", f"{name} wanted to", 1))
 
 
 @register.filter
 def outcome(call: ToolCall) -> str:
     return fields.state_words(call)[0]
+
+
+@register.filter
+def verdict(call: ToolCall) -> str:
+    """What a person said about a call, without what became of it: "Approved with changes", "Denied"."""
+    return fields.state_words(call)[0].partition(",")[0]
 
 
 @register.filter

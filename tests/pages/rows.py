@@ -97,8 +97,8 @@ def fill(waiting: int, decided: int) -> None:
     risk = "CASE n % 3 WHEN 0 THEN 'low' WHEN 1 THEN 'medium' ELSE 'high' END"
     _copy(one, waiting - 1, {"risk": risk})
     _copy(done, decided - 1, {})
-    for minutes in range(1, 60):  # every fifth or so expires, some of them soon
-        rows = ToolCall.objects.filter(state=CallState.PENDING, pk__endswith=f"{minutes}")
+    for ending, minutes in (("7", 5), ("3", 45)):
+        rows = ToolCall.objects.filter(state=CallState.PENDING, pk__endswith=ending)
         rows.update(expires_at=now + timedelta(minutes=minutes))
 
 
