@@ -32,6 +32,10 @@ def _ensure_rows(*, sender: AppConfig, using: str, **_kwargs: Any) -> None:
     last = [config for config in apps.get_app_configs() if config.models_module is not None][-1]
     if sender is not last or not set(connections[using].introspection.table_names()) >= NEEDED:
         return
+    from django.contrib.auth.management import create_permissions
+
     from agents.policies.groups import ensure_groups
 
+    # This app stands before auth: the permissions of the last app may not be made yet.
+    create_permissions(sender, using=using, verbosity=0, interactive=False)
     ensure_groups(using=using)
