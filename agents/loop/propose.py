@@ -56,8 +56,10 @@ def proposals(course: Course, box: Toolbox, calls: Sequence[CallPart]) -> list[P
 
 def _taken_ids(course: Course, calls: Sequence[CallPart]) -> set[str]:
     ids = [call.id for call in calls if call.id]
+    if not ids:
+        return set()
     rows = ToolCall.objects.filter(conversation=course.conversation, call_id__in=ids)
-    return set(rows.values_list("call_id", flat=True)) if ids else set()
+    return set(rows.values_list("call_id", flat=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,8 @@ def unanswered(llm: LLMBatch) -> QuerySet[BatchItem]:
 
 def take_back(item_keys: Sequence[int]) -> None:
     """The items leave their LLM batch and go with a later one; in the caller's transaction."""
+    if not item_keys:
+        return
     now = timezone.now()
     members = BatchMember.objects.filter(items__in=item_keys, state=MemberState.IN_FLIGHT)
     rows = list(members.values_list("pk", "run_id"))

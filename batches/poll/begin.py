@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -31,6 +31,8 @@ from batches.poll.places import GONE, end, item_row
 from lettaweb.lib.many import insert_many, update_many
 
 TOO_LARGE = {"type": "too_large", "message": "The message is larger than the context window of the agent's model"}
+PAGE = 200  # members that are read at once
+Ready = tuple[BatchMember, Conversation]
 BUSY_STATES = (MemberState.READY, MemberState.ACTING, MemberState.IN_FLIGHT, MemberState.PARKED)
 
 
@@ -49,14 +51,17 @@ def begin(cycle: Cycle, job: BatchJob, *, most: int) -> int:
     pace, after, count = Pace(), 0, 0
     slots = free_slots(job)
     while count < most and not cycle.over:
-        members = list(_waiting(job).filter(pk__gt=after).order_by("id")[: min(pace.size, most - count)])
+        members = list(_waiting(job).filter(pk__gt=after).order_by("id")[: min(PAGE, most - count)])
         if not members:
             break
         after = members[-1].pk
-        with pace.transaction(len(members)):
-            begun = _begin(job, members, slots)
-        count += len(begun)
-        slots -= sum(one.local for one in begun)
+        free = _free(job, members)
+        while free and not cycle.over:
+            chunk, free = free[: pace.size], free[pace.size :]
+            with pace.transaction(len(chunk)):
+                begun = _begin(job, chunk, slots)
+            count += len(begun)
+            slots -= sum(one.local for one in begun)
     return count
 
 
@@ -64,24 +69,36 @@ def _waiting(job: BatchJob) -> QuerySet[BatchMember]:
     return BatchMember.objects.filter(job=job, state=MemberState.WAITING).select_related("agent")
 
 
-def _begin(job: BatchJob, members: Sequence[BatchMember], slots: int) -> list[Begun]:
+def _free(job: BatchJob, members: Sequence[BatchMember]) -> list[Ready]:
+    """Members whose turn it is, with their conversations: no earlier member of the job is the same agent's."""
     for member in members:
         if member.agent is None:
             end(member, MemberState.FAILED, GONE)
     conversations = _conversations([member.agent for member in members if member.agent])
-    _lock(conversations.values())
-    taken = _taken(job, members, conversations)
-    free: list[BatchMember] = []
+    earlier = BatchMember.objects.filter(job=job, agent__in=conversations, state__in=BUSY_STATES)
+    taken = set(earlier.values_list("agent", flat=True))
+    found: list[Ready] = []
     for member in members:
         if member.agent_id and member.agent_id not in taken:
             taken.add(member.agent_id)
-            free.append(member)
+            found.append((member, conversations[member.agent_id]))
+    return found
+
+
+def _begin(job: BatchJob, ready: Sequence[Ready], slots: int) -> list[Begun]:
+    """Begin those whose conversations nobody uses; in the caller's transaction."""
+    keys = [conversation.pk for _, conversation in ready]
+    _lock(keys)
+    used = _used(keys)
     now = timezone.now()
-    begun = [_begun(job, member, conversations[member.agent_id or 0], now) for member in free]
+    begun = [_begun(job, member, own, now) for member, own in ready if own.pk not in used.taken]
     fitting = [one for one in begun if _fits(one)]
     local = [one for one in fitting if one.local][: max(0, slots)]
     made = [one for one in fitting if not one.local] + local
     _place_local(job, local)
+    for one in made:
+        if one.course.conversation.pk in used.left:
+            close_calls(one.course, "This call was never finished; its outcome is unknown.")
     _store(made, now)
     return made
 
@@ -108,24 +125,27 @@ def _conversations(agents: Sequence[Agent]) -> dict[int, Conversation]:
     return found
 
 
-def _lock(conversations: Iterable[Conversation]) -> None:
+def _lock(keys: Sequence[int]) -> None:
     if connection.features.has_select_for_update:
-        keys = [conversation.pk for conversation in conversations]
         rows = Conversation.objects.select_for_update(no_key=True).filter(pk__in=keys).order_by("pk")
         list(rows.values_list("pk"))
 
 
-def _taken(job: BatchJob, members: Sequence[BatchMember], conversations: dict[int, Conversation]) -> set[int]:
-    """The agents that cannot begin now: they work, wait for people, or an earlier member of the job is theirs."""
-    keys = [conversation.pk for conversation in conversations.values()]
-    active = Run.objects.filter(conversation__in=keys, status__in=ACTIVE).values_list("agent_id", flat=True)
-    waiting = ToolCall.objects.filter(conversation__in=keys, returned=False, state__in=WAITING)
-    earlier = BatchMember.objects.filter(job=job, agent__in=conversations, state__in=BUSY_STATES)
-    return {
-        *active,
-        *waiting.values_list("agent_id", flat=True),
-        *filter(None, earlier.values_list("agent", flat=True)),
-    }
+@dataclass(frozen=True, slots=True)
+class Used:
+    """Conversations that are not free: ``taken`` by a run or by calls that wait, ``left`` with calls to close first."""
+
+    taken: set[int]
+    left: set[int]
+
+
+def _used(keys: Sequence[int]) -> Used:
+    active = Run.objects.filter(conversation__in=keys, status__in=ACTIVE).values_list("conversation", flat=True)
+    calls = ToolCall.objects.filter(conversation__in=keys, returned=False).values_list("conversation", "state")
+    waiting, left = set(active), set[int]()
+    for conversation, state in calls:
+        (waiting if state in WAITING else left).add(conversation)
+    return Used(waiting, left - waiting)
 
 
 def _begun(job: BatchJob, member: BatchMember, conversation: Conversation, now: datetime) -> Begun:
@@ -173,7 +193,6 @@ def _inputs(begun: Begun) -> list[dict[str, Any]]:
 
 def _store(begun: Sequence[Begun], now: datetime) -> None:
     """Write runs, messages and items, and move the members on."""
-    _close_open_calls(begun)
     insert_many([one.course.run for one in begun])
     messages = [
         message_row(one.course, MessageRole(given["role"]), given["parts"], **given["fields"])
@@ -189,12 +208,3 @@ def _store(begun: Sequence[Begun], now: datetime) -> None:
             tell_run(run)
     update_many([one.member for one in begun], "run", "turn", "steps", "request", "since", "state")
     insert_many([one.item for one in begun])
-
-
-def _close_open_calls(begun: Sequence[Begun]) -> None:
-    """Calls that were never finished get their result, as before every new request."""
-    keys = [one.course.conversation.pk for one in begun]
-    left = set(ToolCall.objects.filter(conversation__in=keys, returned=False).values_list("conversation", flat=True))
-    for one in begun:
-        if one.course.conversation.pk in left:
-            close_calls(one.course, "This call was never finished; its outcome is unknown.")

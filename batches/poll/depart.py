@@ -57,6 +57,7 @@ class Departure:
         self.cycle, self.job = cycle, job
         self.open: dict[tuple[str, str], Filling] = {}
         self.full: list[Filling] = []
+        self.items: dict[int, BatchItem] = {}
         self.pace = Pace()
 
     def leave(self) -> list[LLMBatch]:
@@ -68,6 +69,7 @@ class Departure:
                 break
             after = members[-1].pk
             ahead = read_ahead([member.run_id for member in members if member.run_id], asking=True)
+            self.items = _items(members)
             while members and not self.cycle.over:
                 chunk, members = members[: self.pace.size], members[self.pace.size :]
                 self._write(self._prepared(chunk, ahead))
@@ -90,10 +92,9 @@ class Departure:
         """Put the requests into files. What a crash or a full disk leaves without a file is taken back later."""
         reach("batch_prepared")
         asked = [(member, order) for member, order in orders if isinstance(order, Ask)]
-        items = _items([member for member, _ in asked])
         placed: dict[int, tuple[LLMBatch, list[int]]] = {}
         for member, order in asked:
-            item = items[member.pk]
+            item = self.items[member.pk]
             filling = self._line(item, order)
             placed.setdefault(filling.llm.pk, (filling.llm, []))[1].append(item.pk)
         with transaction.atomic():

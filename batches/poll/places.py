@@ -88,6 +88,8 @@ def _close_items(members: Sequence[BatchMember]) -> None:
     """A member that is over will not be asked again: its item that was never sent is over, too."""
     for state, status in ((MemberState.FAILED, RequestStatus.FAILED), (MemberState.CANCELLED, RequestStatus.CANCELLED)):
         keys = [member.pk for member in members if member.state == state]
+        if not keys:
+            continue
         rows = BatchItem.objects.filter(member__in=keys, llm_batch=None, answered_at=None)
         rows.update(request_status=status, answered_at=timezone.now())
 

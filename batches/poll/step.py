@@ -8,7 +8,8 @@ from decimal import Decimal
 
 import structlog
 from django.conf import settings
-from django.db.models import F, QuerySet
+from django.db import connection
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from agents.loop import Answered, Course
@@ -29,7 +30,7 @@ from lettaweb.lib.many import update_many
 
 MISSING = ProviderError("invalid_response", "The provider gave no result for this request", detail="missing_result")
 PAGE = 200  # results that are read at once
-How = tuple[Pace, dict[int, Course] | None]
+How = tuple[Pace, "Ahead | None"]
 log = structlog.get_logger(__name__)
 
 
@@ -55,6 +56,14 @@ class Read:
         return error
 
 
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """What was read for a page of results at once: the courses and the open steps of their runs."""
+
+    courses: dict[int, Course]
+    steps: dict[int, int]
+
+
 def step(cycle: Cycle, job: BatchJob) -> None:
     """Step every batch of ``job`` whose results are here."""
     for llm in LLMBatch.objects.filter(job=job, status=LLMState.STEPPING).order_by("id"):
@@ -71,7 +80,10 @@ def _step(cycle: Cycle, job: BatchJob, llm: LLMBatch) -> bool:
     pace = Pace()
     while rows := list(_staged(llm).order_by("id")[:PAGE]):
         read = [_read(llm, row) for row in rows]
-        ahead = read_ahead([one.item.member.run_id for one in read if one.item.member.run_id])
+        ahead = Ahead(
+            read_ahead([one.item.member.run_id for one in read if one.item.member.run_id]),
+            open_steps([one.item.member for one in read]),
+        )
         while read:
             if cycle.over:
                 return False
@@ -121,7 +133,13 @@ def _absorb(job: BatchJob, llm: LLMBatch, read: Sequence[Read], how: How) -> Non
         _answered(job, llm, [one for one in read if one.response is not None], ahead)
         fail(job, [(one.item, one.error) for one in failed])
         take_back([one.item.pk for one in back])
-        StagedResult.objects.filter(item__in=[one.item.pk for one in read]).delete()
+        drop_staged([one.item.pk for one in read])
+
+
+def drop_staged(items: Sequence[int]) -> None:
+    """The results were stepped; nothing refers to their rows."""
+    rows = StagedResult.objects.filter(item__in=items)
+    rows._raw_delete(rows.db)
 
 
 def _goes_on(job: BatchJob, one: Read) -> bool:
@@ -139,14 +157,14 @@ def _absorb_alone(job: BatchJob, llm: LLMBatch, one: Read, pace: Pace) -> None:
             BatchItem.objects.filter(pk=one.item.pk).update(
                 request_status=RequestStatus.FAILED, error=INTERNAL, answered_at=timezone.now()
             )
-            StagedResult.objects.filter(item=one.item).delete()
+            drop_staged([one.item.pk])
 
 
-def _answered(job: BatchJob, llm: LLMBatch, read: Sequence[Read], ahead: dict[int, Course] | None) -> None:
+def _answered(job: BatchJob, llm: LLMBatch, read: Sequence[Read], ahead: Ahead | None) -> None:
     """Tell the loop the answers, and note on items and job what they took."""
     if not read:
         return
-    steps = open_steps([one.item.member for one in read])
+    steps = open_steps([one.item.member for one in read]) if ahead is None else ahead.steps
     open_ = [one for one in read if one.item.member.state == MemberState.IN_FLIGHT]
     wanted = [
         (one.item.member, Answered(steps.get(one.item.member.run_id or 0, 0), one.response))
@@ -163,7 +181,7 @@ def _answered(job: BatchJob, llm: LLMBatch, read: Sequence[Read], ahead: dict[in
         note_usage(item, llm.provider, models.get(item.agent_uuid, ""), response.usage)
     update_many([one.item for one in read], *ITEM_FIELDS)
     add_usage(job, [one.item for one in read])
-    look(job, wanted, ahead=ahead)
+    look(job, wanted, ahead=ahead.courses if ahead else None)
 
 
 ITEM_FIELDS = (
@@ -188,9 +206,14 @@ def note_usage(item: BatchItem, provider: str, model: str, usage: Usage, *, batc
     item.cost, item.unpriced = (Decimal(0), 1) if cost is None else (cost, 0)
 
 
+SUMMED = (
+    "input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens", "reasoning_tokens", "cost", "unpriced",
+)  # fmt: skip
+_ADD = f"UPDATE batches_batchjob SET {', '.join(f'{name} = {name} + %s' for name in SUMMED)} WHERE id = %s"  # noqa: S608
+
+
 def add_usage(job: BatchJob, items: Sequence[BatchItem]) -> None:
     """Add what items took to their job."""
-    counted = [name for name in ITEM_FIELDS if name.endswith("_tokens") or name == "unpriced"]
-    sums = {name: sum(getattr(item, name) for item in items) for name in counted}
-    sums["cost"] = sum((item.cost for item in items), Decimal(0))
-    BatchJob.objects.filter(pk=job.pk).update(**{name: F(name) + value for name, value in sums.items()})
+    sums = [sum((getattr(item, name) for item in items), start=Decimal(0) if name == "cost" else 0) for name in SUMMED]
+    with connection.cursor() as cursor:
+        cursor.execute(_ADD, [*sums, job.pk])

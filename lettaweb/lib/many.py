@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connection
 from django.db.models import Model
 
-from lettaweb.lib.statements import _insert_statement, _stored, _update_statement
+from lettaweb.lib.statements import Value, insert_statement, update_statement
 
-_inserts: dict[tuple[type[Model], str], tuple[str, str, list[Any]]] = {}
-_updates: dict[tuple[type[Model], str, tuple[str, ...]], tuple[str, list[Any]]] = {}
+_inserts: dict[tuple[type[Model], str], tuple[str, str, list[Value]]] = {}
+_updates: dict[tuple[type[Model], str, tuple[str, ...]], tuple[str, list[Value]]] = {}
 AT_ONCE = 100  # rows of one INSERT
 
 
@@ -25,15 +24,14 @@ def _insert(rows: Sequence[Model]) -> None:
     model = type(rows[0])
     key = (model, connection.vendor)
     if key not in _inserts:
-        statement, fields = _insert_statement(model)
+        statement, values = insert_statement(model)
         begin, _, end = statement.partition(" VALUES ")
-        _inserts[key] = (begin, end.rpartition(" RETURNING ")[2], fields)
-    begin, returned, fields = _inserts[key]
-    group = f"({', '.join(['%s'] * len(fields))})"
-    values = [_stored(field, row, add=True) for row in rows for field in fields]
+        _inserts[key] = (begin, end.rpartition(" RETURNING ")[2], values)
+    begin, returned, values = _inserts[key]
+    group = f"({', '.join(['%s'] * len(values))})"
     statement = f"{begin} VALUES {', '.join([group] * len(rows))} RETURNING {returned}"
     with connection.cursor() as cursor:
-        cursor.execute(statement, values)
+        cursor.execute(statement, [value(row, True) for row in rows for value in values])
         keys = sorted(found[0] for found in cursor.fetchall())
     for row, pk in zip(rows, keys, strict=True):
         row.pk = pk
@@ -46,7 +44,7 @@ def update_many(rows: Sequence[Model], *names: str) -> None:
         return
     key = (type(rows[0]), connection.vendor, names)
     if key not in _updates:
-        _updates[key] = _update_statement(type(rows[0]), names)
-    statement, fields = _updates[key]
+        _updates[key] = update_statement(type(rows[0]), names)
+    statement, values = _updates[key]
     with connection.cursor() as cursor:
-        cursor.executemany(statement, [[*(_stored(field, row, add=False) for field in fields), row.pk] for row in rows])
+        cursor.executemany(statement, [[*(value(row, False) for value in values), row.pk] for row in rows])

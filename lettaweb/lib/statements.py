@@ -15,8 +15,15 @@ from django.db.models import Field, Model, QuerySet
 M = TypeVar("M", bound=Model)
 
 MARK = 7_340_981_725  # stands for the key while a query is compiled; no row will ever have it
-_inserts: dict[tuple[type[Model], str], tuple[str, list[Any]]] = {}
-_updates: dict[tuple[type[Model], str, tuple[str, ...]], tuple[str, list[Any]]] = {}
+PLAIN = frozenset(
+    {
+        "AutoField", "BigAutoField", "BigIntegerField", "BooleanField", "CharField", "IntegerField",
+        "PositiveBigIntegerField", "PositiveIntegerField", "PositiveSmallIntegerField", "TextField",
+    }
+)  # fmt: skip
+Value = Callable[[Any, bool], Any]  # of a row that is made (True) or changed
+_inserts: dict[tuple[type[Model], str], tuple[str, list[Value]]] = {}
+_updates: dict[tuple[type[Model], str, tuple[str, ...]], tuple[str, list[Value]]] = {}
 
 
 def insert(row: Model) -> None:
@@ -24,10 +31,10 @@ def insert(row: Model) -> None:
     model = type(row)
     key = (model, connection.vendor)
     if key not in _inserts:
-        _inserts[key] = _insert_statement(model)
-    statement, fields = _inserts[key]
+        _inserts[key] = insert_statement(model)
+    statement, values = _inserts[key]
     with connection.cursor() as cursor:
-        cursor.execute(statement, [_stored(field, row, add=True) for field in fields])
+        cursor.execute(statement, [value(row, True) for value in values])
         row.pk = cursor.fetchone()[0]
     row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
 
@@ -37,32 +44,38 @@ def update(row: Model, *names: str) -> bool:
     model = type(row)
     key = (model, connection.vendor, names)
     if key not in _updates:
-        _updates[key] = _update_statement(model, names)
-    statement, fields = _updates[key]
+        _updates[key] = update_statement(model, names)
+    statement, values = _updates[key]
     with connection.cursor() as cursor:
-        cursor.execute(statement, [*(_stored(field, row, add=False) for field in fields), row.pk])
+        cursor.execute(statement, [*(value(row, False) for value in values), row.pk])
         return bool(cursor.rowcount)
 
 
-def _stored(field: Field[Any, Any], row: Model, *, add: bool) -> Any:
-    return field.get_db_prep_save(field.pre_save(row, add), connection=connection)
+def _value(field: Field[Any, Any]) -> Value:
+    """How a row's value of ``field`` is stored; numbers and texts are stored as they are."""
+    name, target = field.attname, getattr(field, "target_field", field)
+    if target.get_internal_type() in PLAIN and not hasattr(field, "auto_now"):
+        return lambda row, _add: getattr(row, name)
+    return lambda row, add: field.get_db_prep_save(field.pre_save(row, add), connection=connection)
 
 
-def _insert_statement(model: type[Model]) -> tuple[str, list[Any]]:
+def insert_statement(model: type[Model]) -> tuple[str, list[Value]]:
     quote: Any = connection.ops.quote_name
     fields = [field for field in model._meta.concrete_fields if not field.primary_key]
     columns = ", ".join(quote(field.column) for field in fields)
     values = ", ".join(["%s"] * len(fields))
     table, key = quote(model._meta.db_table), quote(model._meta.pk.column)
-    return f"INSERT INTO {table} ({columns}) VALUES ({values}) RETURNING {key}", fields  # noqa: S608 names of models
+    statement = f"INSERT INTO {table} ({columns}) VALUES ({values}) RETURNING {key}"  # noqa: S608 names of models
+    return statement, [_value(field) for field in fields]
 
 
-def _update_statement(model: type[Model], names: tuple[str, ...]) -> tuple[str, list[Any]]:
+def update_statement(model: type[Model], names: tuple[str, ...]) -> tuple[str, list[Value]]:
     quote: Any = connection.ops.quote_name
     fields: list[Any] = [model._meta.get_field(name) for name in names]
     changes = ", ".join(f"{quote(field.column)} = %s" for field in fields)
     table, key = quote(model._meta.db_table), quote(model._meta.pk.column)
-    return f"UPDATE {table} SET {changes} WHERE {key} = %s", fields  # noqa: S608 names of models
+    statement = f"UPDATE {table} SET {changes} WHERE {key} = %s"  # noqa: S608 names of models
+    return statement, [_value(field) for field in fields]
 
 
 class Prepared(Generic[M]):
