@@ -13,6 +13,7 @@ import random
 import tempfile
 import threading
 import time
+import traceback
 import uuid
 from collections import Counter
 from collections.abc import Mapping
@@ -27,26 +28,9 @@ from tests.servers import ServerProcess, start_server
 from tests.stories.client import Client, Json, approve
 from tests.survival.kit import LEASE, MARK, Follower, check_whole, marks, wait_until
 
-WORDS = [
-    "the",
-    "quick",
-    "brown",
-    "fox",
-    "jumps",
-    "over",
-    "a",
-    "lazy",
-    "dog",
-    "and",
-    "then",
-    "it",
-    "thinks",
-    "about",
-    "what",
-    "to",
-    "do",
-    "next",
-]
+WORDS = "the quick brown fox jumps over a lazy dog and then it thinks about what to do next".split()  # noqa: SIM905
+
+PATIENCE = 900.0  # seconds for one run: many kills may hit it
 
 
 @dataclass
@@ -59,8 +43,18 @@ class Town:
     chance: random.Random
     followers: list[tuple[str, Follower]] = field(default_factory=list)
     approvals: Counter[str] = field(default_factory=Counter)
+    newest: dict[str, str] = field(default_factory=dict)
     over: threading.Event = field(default_factory=threading.Event)
     errors: list[str] = field(default_factory=list)
+
+    def await_work(self, chunks: int) -> None:
+        """Return when clients got ``chunks`` more chunks, or none came for too long."""
+        start, deadline = self.seen(), time.monotonic() + 15
+        while self.seen() < start + chunks and time.monotonic() < deadline:
+            time.sleep(0.005)
+
+    def seen(self) -> int:
+        return sum(len(follower.chunks) for _, follower in list(self.followers))
 
     def say(self, conversation: Conversation) -> Answer:
         """What the model says: never the same twice; a call or two on the way."""
@@ -73,31 +67,30 @@ class Town:
         return answer(*parts, delay=self.chance.choice([0, 2, 8]))
 
 
-def client(town: Town, number: int) -> None:
+def client(town: Town, number: int, agent: str) -> None:
     """One client with an agent of its own: sends, follows, decides, until it is over."""
     try:
         with Client(town.server.url, town.provider) as api:
-            tools = [api.tool(MARK), api.gated(MARK)]
-            agent = api.agent(*tools, parallel=number % 2 == 0)
             turn = 0
             while not town.over.is_set():
                 turn += 1
                 message: Json = {"role": "user", "content": f"turn {turn} of client {number}"}
                 while message is not None:
                     message = followed(town, api, agent, message)
-    except BaseException as error:
-        town.errors.append(f"client {number}: {error!r}")
+    except BaseException:
+        town.errors.append(f"client {number}: {traceback.format_exc()}")
 
 
 def followed(town: Town, api: Client, agent: str, message: Json) -> Json:
     """Send a message and follow its run to the end; the decision that it asks for, None when it asks for none."""
     body = {"messages": [message], "stream_tokens": True, "background": True}
-    follower = Follower(api.url, agent, body).start()
+    follower = Follower(api.url, agent, body, before=town.newest.get(agent, "")).start()
     town.followers.append((agent, follower))
-    follower.join(120)
+    follower.join(PATIENCE)
+    town.newest[agent] = follower.run
     if not any(chunk.get("stop_reason") == "requires_approval" for chunk in follower.chunks):
         return None
-    waiting = wait_until(lambda: api.get(f"/v1/agents/{agent}"))["pending_approval"]["tool_calls"]
+    waiting = wait_until(lambda: api.get(f"/v1/agents/{agent}"), "the agent")["pending_approval"]["tool_calls"]
     ids = [call["tool_call_id"] for call in waiting]
     town.approvals.update(ids)
     return {"type": "approval", "approvals": [approve(call_id) for call_id in ids]}
@@ -121,23 +114,26 @@ def run(kills: int, seed: int, clients: int, *, environment: Mapping[str, str] =
 
 
 def _run(town: Town, kills: int, clients: int) -> dict[str, Any]:
-    people = [threading.Thread(target=client, args=(town, number), daemon=True) for number in range(clients)]
+    with Client(town.server.url, town.provider) as api:
+        agents = [api.agent(api.tool(MARK), api.gated(MARK), parallel=number % 2 == 0) for number in range(clients)]
+    work = [(town, number, agent) for number, agent in enumerate(agents)]
+    people = [threading.Thread(target=client, args=given, daemon=True) for given in work]
     for person in people:
         person.start()
     for _ in range(kills):
-        time.sleep(town.chance.uniform(0.2, 1.5))
+        town.await_work(town.chance.randint(1, 300))
         town.server.kill()
         town.server.start()
     town.over.set()
     for person in people:
-        person.join(180)
+        person.join(PATIENCE)
     assert not any(person.is_alive() for person in people), "a client never came to an end"
     return check(town, kills)
 
 
 def check(town: Town, kills: int) -> dict[str, Any]:
-    assert town.errors == []
-    assert town.provider.refused == []
+    assert town.errors == [], town.errors
+    assert town.provider.refused == [], town.provider.refused
     with Client(town.server.url, town.provider) as api:
         runs = [check_whole(api, agent, follower) for agent, follower in town.followers]
         assert api.get("/v1/runs/", active=True) == []
