@@ -154,7 +154,7 @@ SQLITE_OPTIONS = {
 }
 # The queue's cluster forks its workers: a pool's threads and sockets must not be copied into them.
 LETTAWEB_FORKS = "qcluster" in sys.argv[1:2] or "cluster" in sys.argv[1:2]
-LETTAWEB_DB_POOL: int = env.int("LETTAWEB_DB_POOL", default=16)
+LETTAWEB_DB_POOL: int = env.int("LETTAWEB_DB_POOL", default=10)
 LETTAWEB_DB_THREADS: int = env.int("LETTAWEB_DB_THREADS", default=4)  # of the executor
 
 
