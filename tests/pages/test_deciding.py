@@ -27,7 +27,7 @@ def test_it_approves_and_opens_the_next_call(operator: Client, call: ToolCall) -
     assert fresh(call).state == CallState.READY
     assert Run.objects.filter(conversation=call.conversation, status=RunStatus.CREATED).count() == 1
     page = text_of(operator.get(response["Location"]))
-    assert "Approved, not run yet: " in page
+    assert "Approved: " in page
     assert following.agent.name in page
 
 
