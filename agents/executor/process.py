@@ -12,7 +12,7 @@ from pathlib import Path
 
 import structlog
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, close_old_connections, connection
+from django.db import DatabaseError, InterfaceError, connection
 from django.db.models.functions import Now
 
 from agents.models import Process
@@ -87,7 +87,8 @@ class Heart(threading.Thread):
         while not self._end.wait(every):
             begun = time.monotonic()
             try:
-                close_old_connections()
+                connection.close_at = None  # one connection for good: beats must not wait for a free one
+                connection.close_if_unusable_or_obsolete()
                 known = beat()
                 self._last = begun
             except (DatabaseError, InterfaceError) as error:
