@@ -132,10 +132,12 @@ def test_a_background_run_is_resumed(client, agent):
         "stream_tokens": True,
     }
     seen = []
-    for chunk in client.agents.messages.create(agent.id, **body):
-        seen.append(chunk)
-        if len(seen) == 4:
-            break
+    # Closed here: a stream that is left to the garbage collector may be closed inside its own pool's lock.
+    with client.agents.messages.create(agent.id, **body) as stream:
+        for chunk in stream:
+            seen.append(chunk)
+            if len(seen) == 4:
+                break
     assert seen[0].message_type == "ping"
     run, last = seen[-1].run_id, seen[-1].seq_id
     rest = list(client.runs.messages.stream(run, starting_after=last))
