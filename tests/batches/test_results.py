@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from batches.models import BatchItem, LLMBatch, StagedResult
 from tests.batches.desk import Desk
-from tests.scripted.answers import answer, fault, raw, text
+from tests.scripted.answers import answer, fault, patched, polled, raw, text
 
 CASES = Path(__file__).resolve().parents[1] / "cases" / "batch"
 DONE = ("done", "completed")
@@ -121,16 +122,17 @@ def test_a_web_page_is_no_result(desk: Desk) -> None:
 
 
 def test_only_the_providers_state_decides(desk: Desk) -> None:
-    from tests.scripted.answers import patched
-
     job = desk.submitted(*desk.plain())
     looks: list[Mapping[str, Any]] = [
         {"processing_status": "in_progress", "ended_at": "2024-08-20T18:37:24.100435Z", "results_url": "https://x"},
         {"processing_status": "reviewing", "request_counts": {"succeeded": 50}},
         {"processing_status": None, "id": "msgbatch_other"},
     ]
-    desk.provider.script_route("GET /v1/messages/batches/*", *(patched(**look) for look in looks))
-    desk.poll(3)
+    script = json.loads((CASES / "poll_script_unknown_status.json").read_text())[:-1]
+    desk.provider.script_route(
+        "GET /v1/messages/batches/*", *polled(script), *(patched(**look) for look in looks)
+    )  # fmt: skip
+    desk.poll(len(script) + len(looks))
     assert desk.detail(job)["counts"] == {"in_flight": 1}
     desk.answers(text("fine"))
     desk.round()
