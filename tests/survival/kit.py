@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -123,6 +123,19 @@ class World:
     def crash(self) -> None:
         """SIGKILL to the whole tree, and a new start."""
         self.revive()
+
+
+Scenario = Generator[None, None, None]
+"""What is done before a crash, a ``yield``, and what is done after it."""
+
+
+def through_a_crash(world: World, *scenarios: Scenario) -> None:
+    """Let all of them go through the same crash: a start of the server takes seconds."""
+    for scenario in scenarios:
+        next(scenario)
+    world.crash()
+    for scenario in scenarios:
+        next(scenario, None)
 
 
 @dataclass
