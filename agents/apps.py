@@ -28,7 +28,7 @@ class AgentsConfig(AppConfig):
 
 
 def _ensure_rows(*, sender: AppConfig, using: str, **_kwargs: Any) -> None:
-    # Permissions are made app by app in this same signal: only after the last one are all of them there.
+    # The signal comes once for each app: the last time every table is there.
     last = [config for config in apps.get_app_configs() if config.models_module is not None][-1]
     if sender is not last or not set(connections[using].introspection.table_names()) >= NEEDED:
         return

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from django.apps import apps
+from django.contrib.auth.management import create_permissions
 from django.contrib.auth.models import Group, Permission, User
+from django.contrib.contenttypes.management import create_contenttypes
 from django.contrib.contenttypes.models import ContentType
 from django.db.models import Q
 
-from agents.policies.rights import LABELS, ROLES, grants
+from agents.policies.rights import APPS, LABELS, ROLES, grants
 
 SYSTEM_USER = "api"
 
@@ -35,9 +37,13 @@ def ensure_groups(using: str = "default") -> None:
 
 
 def _ensure_permissions(using: str) -> None:
+    # Django makes them in this same signal, before or after us as the apps are listed: making them is idempotent.
+    for label in APPS:
+        config = apps.get_app_config(label)
+        create_contenttypes(config, verbosity=0, using=using)
+        create_permissions(config, verbosity=0, using=using)
     # Rights of our own belong to the model of tool calls; those that it declares exist already.
-    model = apps.get_model("agents", "ToolCall")
-    content_type = ContentType.objects.db_manager(using).get_for_model(model)
+    content_type = ContentType.objects.db_manager(using).get_for_model(apps.get_model("agents", "ToolCall"))
     for right, label in LABELS.items():
         Permission.objects.using(using).get_or_create(
             codename=right.partition(".")[2], content_type=content_type, defaults={"name": label}

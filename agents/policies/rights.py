@@ -14,7 +14,7 @@ BUILD = "agents.change_agent"  # agents, blocks, tools, their attachments
 
 _READ = ("view",)
 _WRITE = ("view", "add", "change", "delete")
-_APPS = ("agents", "tools", "batches")
+APPS = ("agents", "tools", "batches")
 
 ROLES = ("viewer", "operator", "builder", "admin")
 OWN_RIGHTS: dict[str, tuple[str, ...]] = {
@@ -53,4 +53,4 @@ def grants(role: str, app: str, codename: str) -> bool:
         return full in OWN_RIGHTS[role]
     if role == "admin" and app in ("auth", "knox", "axes", "django_q"):
         return True
-    return app in _APPS and codename.partition("_")[0] in MODEL_ACTIONS[role]
+    return app in APPS and codename.partition("_")[0] in MODEL_ACTIONS[role]
