@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from django.db import transaction
 
-TARGET = 0.012  # seconds
+TARGET = 0.015  # seconds
 SMALLEST, FIRST, LARGEST = 4, 16, 250
 
 
