@@ -9,7 +9,8 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from agents.models import Message, MessageRole
-from batches.models import OPEN_JOBS, BatchItem, BatchJob, BatchMember, JobStatus, LLMBatch, MemberState, Phase
+from batches.models import OPEN_JOBS, BatchJob, BatchMember, JobStatus, LLMBatch, MemberState, Phase
+from batches.poll.close import remove
 from batches.poll.wish import wake
 from lettaweb.lib.problems import Problem
 
@@ -117,8 +118,4 @@ def delete(job: BatchJob) -> None:
         cancel(job)
         BatchJob.objects.filter(pk=job.pk).update(deleted_at=timezone.now())
         return
-    while keys := list(BatchItem.objects.filter(job=job).values_list("pk", flat=True)[:500]):
-        BatchItem.objects.filter(pk__in=keys).delete()
-    while keys := list(BatchMember.objects.filter(job=job).values_list("pk", flat=True)[:500]):
-        BatchMember.objects.filter(pk__in=keys).delete()
-    job.delete()
+    remove(job)

@@ -10,9 +10,21 @@ from django.db.models import Count
 from django.utils import timezone
 
 from agents import outbox
-from batches.models import OPEN_JOBS, OPEN_LLM, BatchJob, BatchMember, JobStatus, LLMBatch, LLMState, MemberState, Phase
+from batches.models import (
+    OPEN_JOBS,
+    OPEN_LLM,
+    BatchItem,
+    BatchJob,
+    BatchMember,
+    JobStatus,
+    LLMBatch,
+    LLMState,
+    MemberState,
+    Phase,
+)
 from batches.models.item import OPEN_MEMBERS
 
+PIECE = 200  # rows of one deletion
 UNMADE = timedelta(minutes=10)
 ENDS = {
     MemberState.FAILED: JobStatus.FAILED,
@@ -37,7 +49,17 @@ def close(job: BatchJob) -> bool:
         return False
     with transaction.atomic():
         _end(job, counts)
+    if job.deleted_at is not None:
+        remove(job)
     return True
+
+
+def remove(job: BatchJob) -> None:
+    """Delete a job that is over, piece by piece: no transaction holds the writer long."""
+    for rows in (BatchItem.objects.filter(job=job), BatchMember.objects.filter(job=job)):
+        while keys := list(rows.order_by("id").values_list("pk", flat=True)[:PIECE]):
+            rows.model._default_manager.filter(pk__in=keys).delete()
+    job.delete()
 
 
 def _end(job: BatchJob, counts: Mapping[str, int]) -> None:
@@ -50,8 +72,6 @@ def _end(job: BatchJob, counts: Mapping[str, int]) -> None:
     job.refresh_from_db()
     if job.callback_url:
         outbox.put("batch.ended", job.callback_url, payload(job, counts), job=job.uuid)
-    if job.deleted_at is not None:
-        job.delete()
 
 
 def _status(job: BatchJob, counts: Mapping[str, int]) -> JobStatus:
