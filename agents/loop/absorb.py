@@ -238,12 +238,17 @@ def absorb_failure(course: Course, failed: AskFailed) -> None:
     """The model could not be asked: the run ends with the provider's error."""
     course.streamed = failed.streamed
     error = failed.error
-    if error.kind == "context_overflow" and not course.options.get("overflow") and not failed.streamed.written:
-        # The next look makes a summary first; without one this error comes again and ends the run.
-        course.options["overflow"] = True
-        course.touch()
+    if error.kind == "context_overflow" and not failed.streamed.written and _may_be_cut(course, failed.step_id):
         return
     fail(course, error.kind, error.message, detail=error.detail)
+
+
+def _may_be_cut(course: Course, step_id: int) -> bool:
+    """Whether the next look makes a summary first; without one this error comes again and ends the run."""
+    (step,) = _steps(step_id)
+    refused = course.options.setdefault("overflow", step.attempt)
+    course.touch()
+    return bool(refused == step.attempt)
 
 
 def fail(course: Course, kind: str, message: str, *, detail: str = "") -> None:

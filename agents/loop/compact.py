@@ -17,7 +17,7 @@ def summary_order(course: Course, history: Sequence[context.HistoryMessage], use
     """The summary that must be made before a request of ``used`` tokens can go out; None when it fits or
     nothing can be cut."""
     size = window(course)
-    forced = course.options.get("overflow", False)
+    forced = "overflow" in course.options
     if not forced and not context.needs_compaction(used, size):
         return None
     if course.options.get("compacted", 0) >= MOST:
@@ -84,6 +84,11 @@ def apply_summary(course: Course, done: Summarized) -> None:
     if not done.text:
         fail(course, "context_overflow", "The conversation is too long and could not be summarized", detail=done.reason)
         return
+    if (
+        course.again
+        and not Message.objects.filter(pk__in=done.order.message_ids, context__gt=MessageContext.OUT).exists()
+    ):
+        return  # this very summary counted before
     store_summary(course, done)
     course.options.pop("overflow", None)
     course.options["compacted"] = course.options.get("compacted", 0) + 1

@@ -66,6 +66,7 @@ class Course:
     streamed: Streamed | None = None
     last: int | None = None
     touched: bool = False
+    again: bool = False  # the same transaction, or another owner's, may have counted before
     known: Known = field(default_factory=Known)
 
     @property
@@ -155,13 +156,14 @@ def course_of(run: Run) -> Course:
 def resume(fence: Fence, *, last: int | None = None) -> Course:
     """The course of a run that must still be ours; raises :class:`Lost`.
 
-    ``last`` is the number of the run's last event where its owner, who alone writes the log, knows it.
+    ``last`` is the number of the run's last event where its owner, who alone writes the log, knows it; it does not
+    after a takeover, and after a commit of which it heard nothing.
     """
     run = locked_run(fence.run_id)
     if run.epoch != fence.epoch or run.status != RunStatus.RUNNING:
         raise Lost
     course = course_of(run)
-    course.last = last
+    course.last, course.again = last, last is None
     return course
 
 
