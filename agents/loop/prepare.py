@@ -121,7 +121,7 @@ def _system_prompt(course: Course, box: Toolbox, history: Sequence[context.Histo
 def _open_step(course: Course) -> tuple[Step, tuple[tuple[str, str], ...]]:
     """The step to ask for, and what readers saw of its earlier attempt."""
     run = course.run
-    # Only what was done before, by another owner or in an earlier try, and a request that was too long leave a step open.
+    # Only an earlier owner, an earlier try of this, and a request that was too long leave a step open.
     may_be_left = course.again or run.epoch > 1 or "compacted" in course.options or "overflow" in course.options
     left = Step.objects.filter(run=run, status=StepStatus.PENDING).first() if may_be_left else None
     if left is None:
