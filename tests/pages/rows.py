@@ -94,7 +94,7 @@ def fill(waiting: int, decided: int) -> None:
     now, tool = timezone.now(), make_tool()
     one = waiting_call(tool=tool, agent_name="busy")
     done = settled_call(tool=tool, agent=one.agent)
-    risk = "CASE n % 3 WHEN 0 THEN 'low' WHEN 1 THEN 'medium' ELSE 'high' END"
+    risk = "CASE n %% 3 WHEN 0 THEN 'low' WHEN 1 THEN 'medium' ELSE 'high' END"
     _copy(one, waiting - 1, {"risk": risk})
     _copy(done, decided - 1, {})
     for ending, minutes in (("7", 5), ("3", 45)):
