@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,17 +59,21 @@ def sandbox_call(
     agent_id: str = "",
     agent_state: Mapping[str, Any] | None = None,
     secrets: Mapping[str, str] | None = None,
+    hidden: Sequence[str] = (),
     environment: Mapping[str, str] | None = None,
 ) -> SandboxCall:
-    """The call as the sandbox takes it. ``secrets`` reach the tool's environment and are blacked out after."""
-    hidden = dict(secrets or {})
+    """The call as the sandbox takes it.
+
+    ``secrets`` reach the tool's environment; they and the ``hidden`` texts are blacked out in what comes back.
+    """
+    given = dict(secrets or {})
     return SandboxCall(
         id=call_id,
         source=code.source,
         function=code.name,
         arguments=arguments,
-        env={**hidden, **(environment or {})},
-        secrets=tuple(value for value in hidden.values() if value),
+        env={**given, **(environment or {})},
+        secrets=tuple(value for value in (*given.values(), *hidden) if value),
         agent_id=agent_id,
         tool_id=code.tool_id,
         agent_state=agent_state,

@@ -124,15 +124,7 @@ async def _keep_results(fence: Fence, tasks: Sequence[asyncio.Task[Ran]]) -> Non
 
 
 async def _run_call(call: CallToRun) -> Ran:
-    wanted = runner.sandbox_call(
-        call.code,
-        call.arguments,
-        call_id=call.call_id,
-        agent_id=call.agent_id,
-        agent_state=call.agent_state,
-        secrets=call.secrets,
-    )
-    return Ran(call.pk, await runner.run(call.code, wanted), call.block_versions)
+    return Ran(call.pk, await runner.run(call.code, call.for_sandbox()), call.block_versions)
 
 
 async def summarize(order: Summarize) -> Summarized:

@@ -9,7 +9,8 @@ from typing import Any
 
 from agents.events import Batch, Event, StepHead
 from agents.providers.base import ModelRequest, ModelResponse, ProviderError
-from tools.runner import Code, ToolResult
+from tools.runner import Code, ToolResult, sandbox_call
+from tools.sandbox.base import SandboxCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,10 @@ class Summarize:
 
 @dataclass(frozen=True, slots=True)
 class CallToRun:
-    """One claimed call: its row, its arguments, and everything that the sandbox needs."""
+    """One claimed call: its row, its arguments, and everything that the sandbox needs.
+
+    ``secrets`` are the agent's, by name; ``hidden`` the texts of secret arguments. The result repeats neither.
+    """
 
     pk: int
     call_id: str
@@ -57,6 +61,18 @@ class CallToRun:
     agent_id: str
     agent_state: Mapping[str, Any] | None
     block_versions: Mapping[str, int]
+    hidden: tuple[str, ...] = ()
+
+    def for_sandbox(self) -> SandboxCall:
+        return sandbox_call(
+            self.code,
+            self.arguments,
+            call_id=self.call_id,
+            agent_id=self.agent_id,
+            agent_state=self.agent_state,
+            secrets=self.secrets,
+            hidden=self.hidden,
+        )
 
 
 @dataclass(frozen=True, slots=True)

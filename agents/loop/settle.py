@@ -142,14 +142,16 @@ def _to_run_all(course: Course, calls: Sequence[ToolCall]) -> tuple[CallToRun, .
 
 def _to_run(course: Course, call: ToolCall, secrets: Mapping[str, str]) -> CallToRun:
     assert call.tool is not None
+    given = json.loads(call.runs_with)
     blocks: Sequence[BlockView] = block_views(course.agent) if _takes_agent_state(call) else ()
     state = agent_state(course.agent, blocks) if _takes_agent_state(call) else None
     return CallToRun(
         pk=call.pk,
         call_id=call.call_id,
         code=runner.code_of(call.tool),
-        arguments=json.loads(call.runs_with),
+        arguments=given,
         secrets=secrets,
+        hidden=redact.of_tool(call.tool).texts(given),
         agent_id=course.agent.wire_id,
         agent_state=state,
         block_versions=block_versions(blocks),

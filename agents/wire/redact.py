@@ -8,7 +8,7 @@ was secret: then every value is masked.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +50,10 @@ class Secrets:
             given = None
         return json.dumps(self.mask(given), ensure_ascii=False) if isinstance(given, dict) else MASK
 
+    def texts(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+        """The texts that :meth:`mask` hides in ``arguments``: what a tool must not repeat in its result."""
+        return tuple(_hidden(arguments, self.mask(arguments))) if self.declared else ()
+
     def is_secret(self, name: str) -> bool:
         """Whether the argument ``name`` is secret as a whole."""
         return self._secret((name,), properties_of(self.schema).get(name))
@@ -75,6 +79,24 @@ class Secrets:
     def _secret(self, path: tuple[str, ...], part: Any) -> bool:
         dotted = ".".join(name for name in path if name)
         return self.everything or path[-1] in self.names or dotted in self.names or _marked(part)
+
+
+def _hidden(given: Any, shown: Any) -> Iterator[str]:
+    """The texts in ``given`` that are gone in ``shown``, its masked twin."""
+    if isinstance(shown, Mapping):
+        yield from (text for name in shown for text in _hidden(given[name], shown[name]))
+    elif isinstance(shown, list):
+        yield from (text for pair in zip(given, shown, strict=True) for text in _hidden(*pair))
+    elif shown == MASK:
+        yield from _texts(given)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping | list):
+        inner = value.values() if isinstance(value, Mapping) else value
+        yield from (text for one in inner for text in _texts(one))
+    elif value is not None and not isinstance(value, bool):
+        yield str(value)
 
 
 def _marked(part: Any) -> bool:

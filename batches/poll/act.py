@@ -123,12 +123,4 @@ def _acting(job: BatchJob) -> QuerySet[BatchMember]:
 
 def run_call(call: CallToRun) -> Ran:
     """Run one claimed call and wait for it."""
-    wanted = runner.sandbox_call(
-        call.code,
-        call.arguments,
-        call_id=call.call_id,
-        agent_id=call.agent_id,
-        agent_state=call.agent_state,
-        secrets=call.secrets,
-    )
-    return Ran(call.pk, runner.run_blocking(call.code, wanted), call.block_versions)
+    return Ran(call.pk, runner.run_blocking(call.code, call.for_sandbox()), call.block_versions)

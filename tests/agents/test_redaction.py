@@ -56,6 +56,13 @@ def test_it_masks_what_is_declared_secret(secrets: Secrets, given: Any, shown: A
     assert json.loads(secrets.mask_text(json.dumps(given))) == shown
 
 
+def test_it_names_the_texts_that_it_masks() -> None:
+    secrets = Secrets(schema(p=PASSWORD, l=listed(schema(p=PASSWORD)), n=PASSWORD), frozenset({"pin"}))
+    given = {"p": {"deep": ["x", 7, True]}, "l": [{"p": "y"}, {"q": "z"}], "n": None, "pin": 4711, "q": 1}
+    assert sorted(secrets.texts(given)) == ["4711", "7", "x", "y"]
+    assert Secrets(schema(q={"type": "string"})).texts({"q": "x"}) == ()
+
+
 def test_it_masks_a_text_that_it_cannot_read() -> None:
     assert Secrets(schema(p=PASSWORD)).mask_text('{"p": "hunt') == MASK
     assert Secrets(schema(p=PASSWORD)).mask_text("[1]") == MASK

@@ -82,6 +82,36 @@ def test_it_runs_what_a_person_approved_with_changes_and_says_so(api: Client) ->
     assert api.provider.refused == []
 
 
+LOGIN = '''
+def NAME(user: str, password: str) -> str:
+    """
+    Log in.
+
+    Args:
+        user (str): Who.
+        password (str): Their password.
+    """
+    print("trying", password)
+    return f"{user} is in with {password}"
+'''
+
+
+def test_it_blacks_out_secret_arguments_that_a_tool_repeats(api: Client) -> None:
+    tool = api.gated(LOGIN)
+    schema = tool["json_schema"]
+    schema["parameters"]["properties"]["password"]["format"] = "password"
+    assert api.call("PATCH", f"/v1/tools/{tool['id']}", {"json_schema": schema}).status == 200
+    agent = api.agent(tool)
+    api.provider.script("", answer(tool_use(tool["name"], {"user": "ann", "password": "hunter2"})))
+    assert api.send(agent, "go").stop == "requires_approval"
+    (call,) = api.get("/api/approvals/", agent_id=agent)["items"]
+    api.wait_ended(decide(api, call, "approve", arguments={"user": "ann", "password": "s3cret-new"})["continues_in"])
+    (result,) = results(api, agent)
+    assert result["tool_return"].endswith("ann is in with [redacted]")
+    assert result["stdout"] == ["trying [redacted]\n"]
+    assert "s3cret-new" not in str(api.history(agent))
+
+
 def test_it_goes_on_once_when_all_of_a_set_is_decided(api: Client) -> None:
     agent, calls = asked(api, 3)
     assert decide(api, calls[2], "deny", reason="not this one")["continues_in"] is None
