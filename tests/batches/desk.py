@@ -83,6 +83,10 @@ class Desk:
     def state(self, agent: str) -> dict[str, Json]:
         return dict(rest.get(f"agents/{agent}"))
 
+    def context(self, agent: str) -> int:
+        """How many messages stand in the agent's context."""
+        return len(self.state(agent)["message_ids"])
+
     def stored(self, agent: str) -> int:
         return Message.objects.filter(agent__uuid=agent.removeprefix("agent-")).count()
 
