@@ -59,11 +59,21 @@ def server(make_server: MakeServer) -> ServerProcess:
 
 
 @pytest.fixture(scope="session")
-def make_server(tmp_path_factory: pytest.TempPathFactory, scripted_server: ScriptedProvider) -> Iterator[MakeServer]:
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[databases.Migrated]:
+    made = databases.Migrated(tmp_path_factory.mktemp("migrated"))
+    yield made
+    made.drop()
+
+
+@pytest.fixture(scope="session")
+def make_server(
+    tmp_path_factory: pytest.TempPathFactory, scripted_server: ScriptedProvider, migrated: databases.Migrated
+) -> Iterator[MakeServer]:
     """``make_server(command="serve"|"web", data_dir=…, **environment)`` starts one more, ended with the session.
 
     It talks to the scripted provider unless ``environment`` says otherwise. With DATABASE_URL (PostgreSQL) and
-    REDIS_URL set, every data directory has a database of its own there.
+    REDIS_URL set, every data directory has a database of its own there. The tables are there already; ``serve``
+    in a directory that the test has made begins with what it finds.
     """
     running: list[ServerProcess] = []
     chosen: dict[Path, str] = {}
@@ -71,17 +81,20 @@ def make_server(tmp_path_factory: pytest.TempPathFactory, scripted_server: Scrip
     def make(*, command: str = "serve", data_dir: Path | None = None, **environment: str) -> ServerProcess:
         directory = data_dir or tmp_path_factory.mktemp("server")
         if databases.chosen() and directory not in chosen:
-            chosen[directory] = databases.create()
+            chosen[directory] = migrated.database()
         variables = {**scripted_server.environment, **_scaled_out(chosen.get(directory)), **environment}
-        made = start_server(directory, command=command, environment=variables)
+        url, file = variables.get("DATABASE_URL", ""), directory / "lettaweb.sqlite3"
+        on_file = not url.startswith("postgres")
+        if on_file and not file.exists() and (data_dir is None or command == "web"):
+            migrated.file(file)
+        ready = file.exists() if on_file else migrated.at(url)
+        made = start_server(directory, command=command, environment=variables, migrate=not ready)
         running.append(made)
         return made
 
     yield make
     for process in running:
         process.stop()
-    for url in chosen.values():
-        databases.drop(url)
 
 
 def _scaled_out(database: str | None) -> dict[str, str]:
@@ -90,19 +103,11 @@ def _scaled_out(database: str | None) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def make_database() -> Iterator[Callable[[], str]]:
-    """``make_database()`` is the URL of a new PostgreSQL database, dropped with the session."""
+def make_database(migrated: databases.Migrated) -> Callable[[], str]:
+    """``make_database()`` is the URL of a new PostgreSQL database with all tables, dropped with the session."""
     if not databases.reachable():
         _missing(f"no PostgreSQL at {databases.server_url()}; .ci/run starts one")
-    made: list[str] = []
-
-    def make() -> str:
-        made.append(databases.create())
-        return made[-1]
-
-    yield make
-    for url in made:
-        databases.drop(url)
+    return migrated.database
 
 
 @pytest.fixture(scope="session")

@@ -31,7 +31,6 @@ class ServerProcess:
     port: int = 0
     log: Path = Path()
     process: subprocess.Popen[bytes] | None = None
-    arguments: tuple[str, ...] = ()
     family: list[psutil.Process] = field(default_factory=list)
 
     @property
@@ -50,7 +49,7 @@ class ServerProcess:
         self.environment["LETTAWEB_PORT"] = str(self.port)
         with self.log.open("ab") as output:
             self.process = subprocess.Popen(
-                [sys.executable, str(ROOT / "manage.py"), self.command, *self.arguments],
+                [sys.executable, str(ROOT / "manage.py"), self.command],
                 env=self.environment, stdout=output, stderr=subprocess.STDOUT, cwd=ROOT, start_new_session=True,
             )  # fmt: skip
         self.wait_healthy()
@@ -126,12 +125,12 @@ class ServerProcess:
 
 
 def start_server(
-    data_dir: Path, *, command: str = "serve", environment: Mapping[str, str] = {}, arguments: tuple[str, ...] = ()
+    data_dir: Path, *, command: str = "serve", environment: Mapping[str, str] = {}, migrate: bool = True
 ) -> ServerProcess:
     """A started, healthy server. ``environment`` comes on top of what tests want."""
     variables = {**clean_environment(), **base(data_dir), **environment}
-    made = ServerProcess(data_dir, command, variables, arguments=arguments)
-    if command != "serve":
+    made = ServerProcess(data_dir, command, variables)
+    if migrate and command != "serve":
         made.manage("migrate", "--verbosity", "0")
     made.start()
     return made

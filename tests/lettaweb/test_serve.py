@@ -57,8 +57,8 @@ def run(data_dir: Path, *arguments: str, **environment: str) -> subprocess.Compl
     return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=120, check=False)
 
 
-def test_it_starts_from_nothing_and_says_what_to_do(make_server: MakeServer) -> None:
-    server = make_server(LETTAWEB_ADMIN_PASSWORD="")
+def test_it_starts_from_nothing_and_says_what_to_do(make_server: MakeServer, tmp_path: Path) -> None:
+    server = make_server(data_dir=tmp_path, LETTAWEB_ADMIN_PASSWORD="")
     wait_until(lambda: "log in as" in server.tail())
     text = server.tail()
     assert server.url in text

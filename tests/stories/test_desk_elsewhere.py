@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from standardwebhooks import Webhook
 
-from tests import databases
 from tests.agents.receivers import Receiver, receiver
 from tests.scripted.server import ScriptedProvider
 from tests.servers import ServerProcess
@@ -36,18 +34,13 @@ def hook() -> Iterator[Receiver]:
 
 
 @pytest.fixture(scope="module")
-def elsewhere(make_server: Callable[..., ServerProcess], hook: Receiver) -> Iterator[ServerProcess]:
-    if not databases.reachable():
-        if os.environ.get("CI") == "true":
-            pytest.fail("PostgreSQL cannot be reached")
-        pytest.skip("PostgreSQL cannot be reached")
-    url = databases.create()
-    server = make_server(
-        DATABASE_URL=url, LETTAWEB_WEBHOOK_URL=hook.url, LETTAWEB_WEBHOOK_PRIVATE="1", LETTAWEB_WEBHOOK_SECRET=SECRET
-    )
+def elsewhere(
+    make_server: Callable[..., ServerProcess], make_database: Callable[[], str], hook: Receiver
+) -> Iterator[ServerProcess]:
+    hooks = {"LETTAWEB_WEBHOOK_URL": hook.url, "LETTAWEB_WEBHOOK_PRIVATE": "1", "LETTAWEB_WEBHOOK_SECRET": SECRET}
+    server = make_server(DATABASE_URL=make_database(), **hooks)
     yield server
     server.stop()
-    databases.drop(url)
 
 
 @pytest.fixture
