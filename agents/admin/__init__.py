@@ -5,8 +5,8 @@ Calls that wait are decided here through the same action as at the desk; secrets
 
 from django.contrib import admin
 
-from agents.admin import approvals, rows
+from agents.admin import approvals, rows, tokens
 
 admin.site.site_header = admin.site.site_title = "lettaweb administration"
 
-__all__ = ["approvals", "rows"]
+__all__ = ["approvals", "rows", "tokens"]

@@ -11,6 +11,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
+        ("knox", "0009_extend_authtoken_field"),
         ("tools", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
@@ -706,6 +707,22 @@ class Migration(migrations.Migration):
             options={
                 "abstract": False,
             },
+        ),
+        migrations.CreateModel(
+            name="TokenName",
+            fields=[
+                (
+                    "token",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="named",
+                        serialize=False,
+                        to="knox.authtoken",
+                    ),
+                ),
+                ("name", models.CharField(max_length=200)),
+            ],
         ),
         migrations.CreateModel(
             name="AgentTag",

@@ -5,6 +5,7 @@ from agents.models.conversation import Conversation, Message, MessageContext, Me
 from agents.models.event import EventSegment
 from agents.models.outbox import OutboxItem
 from agents.models.run import Driver, Process, Run, RunStatus, Step, StepStatus
+from agents.models.token import TokenName
 from agents.models.toolcall import (
     CallComment,
     CallKind,
@@ -38,5 +39,6 @@ __all__ = [
     "RunStatus",
     "Step",
     "StepStatus",
+    "TokenName",
     "ToolCall",
 ]

@@ -7,11 +7,14 @@ from datetime import timedelta
 from hmac import compare_digest
 
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 from knox.crypto import hash_token
 from knox.models import AuthToken
 from knox.settings import CONSTANTS
+
+from agents.models import TokenName
 
 _BEARER = re.compile(r"bearer[ \t]+(\S+)[ \t]*", re.IGNORECASE)
 _PASSWORD = re.compile(r"password[ \t]+(\S+)[ \t]*", re.IGNORECASE)
@@ -35,7 +38,14 @@ def find(token: str) -> AuthToken | None:
     return next((row for row in rows if compare_digest(digest, row.digest)), None)
 
 
-def make(user: User, days: int | None = None) -> str:
+def make(user: User, days: int | None = None, name: str = "") -> str:
     """A new token of ``user``, valid for ``days`` (None: until it is deleted). Shown here and never again."""
-    _row, token = AuthToken.objects.create(user, expiry=None if days is None else timedelta(days=days))
+    with transaction.atomic():
+        row, token = AuthToken.objects.create(user, expiry=None if days is None else timedelta(days=days))
+        call_it(row, name)
     return str(token)
+
+
+def call_it(token: AuthToken, name: str) -> None:
+    """Give a token its name; without one it has the beginning of its text."""
+    TokenName.objects.create(token=token, name=name[:200] or token.token_key)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from datetime import timedelta
+from io import StringIO
 from typing import Any
 
 import pytest
 from django.contrib import admin as site
 from django.contrib.auth.models import User
+from django.core.management import call_command
 from django.test import Client
+from django.utils import timezone
 
 from agents.models import CallState, Decision, OutboxItem, ToolCall
 from agents.models.toolcall import Outcome
+from agents.policies import tokens
 from tests.agents.factories import make_agent, make_message, make_run, make_step
 from tests.pages.conftest import person_named
 from tests.pages.rows import make_tool, settled_call, text_of, waiting_call
@@ -21,8 +27,6 @@ OURS = [model for model in site.site._registry if model._meta.app_label in ("age
 
 
 def many() -> None:
-    from django.utils import timezone
-
     tool = make_tool()
     for number in range(100):
         call = waiting_call(agent=make_agent(f"agent {number}"), tool=tool)
@@ -153,3 +157,49 @@ def test_it_shows_hostile_names_as_texts(admin: Client) -> None:
 
 def test_it_shows_the_sandbox(admin: Client) -> None:
     assert "andbox tier" in text_of(admin.get("/admin/tools/tool/"))
+
+
+# --- tokens ------------------------------------------------------------------------------------------
+
+TOKENS = "/admin/knox/authtoken/"
+
+
+def test_it_makes_a_token_with_a_name_and_shows_its_text_once(admin: Client, operator: Client) -> None:
+    owner = User.objects.get(username="olga")
+    form = {"name": "ci <b>", "user": owner.pk, "expiry_0": "2099-01-02", "expiry_1": "03:04:05"}
+    page = text_of(admin.post(f"{TOKENS}add/", form, follow=True))
+    shown = re.search(r"TOKEN (lw_\w+)", page)
+    assert shown is not None
+    found = tokens.find(shown[1])
+    assert found is not None
+    assert (found.user, found.named.name) == (owner, "ci <b>")
+    listed = text_of(admin.get(TOKENS))
+    assert "ci &lt;b&gt;" in listed
+    assert "olga" in listed
+    assert shown[1] not in listed
+    assert admin.post(f"{TOKENS}{found.pk}/change/", {"name": "other"}).status_code == 403
+    admin.post(f"{TOKENS}{found.pk}/delete/", {"post": "yes"})
+    assert tokens.find(shown[1]) is None
+    assert operator.get(TOKENS).status_code == 302
+
+
+def test_it_lists_a_hundred_tokens_with_few_queries(admin: Client, django_assert_max_num_queries: Any) -> None:
+    owner = User.objects.create(username="many")
+    for number in range(100):
+        tokens.make(owner, 1, f"token {number:03}")
+    with django_assert_max_num_queries(12):
+        page = text_of(admin.get(TOKENS))
+    assert all(f"token {number:03}" in page for number in range(100))
+
+
+@pytest.mark.parametrize(
+    ("options", "days"), [([], 365), (["--days", "7", "--name", "ci"], 7), (["--days", "0"], None)]
+)
+def test_it_makes_tokens_on_the_command_line(options: list[str], days: int | None) -> None:
+    User.objects.create(username="olga")
+    said = StringIO()
+    call_command("create_token", "olga", *options, stdout=said)
+    found = tokens.find(said.getvalue().strip())
+    assert found is not None
+    assert found.named.name == ("ci" if options[2:] else found.token_key)
+    assert (found.expiry and round((found.expiry - timezone.now()) / timedelta(days=1))) == days
