@@ -1,4 +1,5 @@
-"""Daphne's HTTP protocol with a cap on bodies, which it would otherwise collect whole before anybody looks."""
+"""Daphne's HTTP protocol with a cap on bodies, which it would otherwise collect whole before anybody looks,
+forms left to Django, and answers to HEAD without a body."""
 
 from __future__ import annotations
 
@@ -16,6 +17,10 @@ class CappedRequest(WebRequest):
 
     received = 0
 
+    def __init__(self, *arguments: Any) -> None:
+        # Twisted would read whole forms on the loop, and refuse a broken one with an empty answer.
+        super().__init__(*arguments, parsePOSTFormSubmission=False)
+
     def gotLength(self, length: int | None) -> None:
         if length is not None and length > settings.LETTAWEB_MAX_BODY:
             self._refuse()
@@ -28,6 +33,10 @@ class CappedRequest(WebRequest):
             self._refuse()
         else:
             super().handleContentChunk(data)
+
+    def handle_reply(self, message: Any) -> None:
+        # Of a body in several parts only the first would be held back: the rest would precede the next answer.
+        super().handle_reply({**message, "body": b""} if self.method == b"HEAD" else message)
 
     def _refuse(self) -> None:
         if self.channel is None or getattr(self, "_refused", False):

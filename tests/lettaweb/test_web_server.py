@@ -159,6 +159,16 @@ def test_it_holds_back_on_a_websocket_that_is_not_read(running: Running) -> None
         assert running.memory() - before < 40 * 1024 * 1024
 
 
+def test_it_answers_head_without_a_body_and_leaves_broken_forms_to_the_application(running: Running) -> None:
+    form = "POST /sent HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data\r\nContent-Length: 1\r\n"
+    connection = running.connect(f"HEAD /flood?3 HTTP/1.1\r\nHost: x\r\n\r\n{form}Connection: close\r\n\r\nx")
+    answer = b""
+    while part := connection.recv(65536):
+        answer += part
+    assert answer.count(b"HTTP/1.1 200 OK") == 2
+    assert b"xxxx" not in answer
+
+
 BODIES = {
     "declared": "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2000000\r\n\r\n",
     "chunked": "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
