@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import httpx
 
@@ -129,11 +129,17 @@ Scenario = Generator[None, None, None]
 """What is done before a crash, a ``yield``, and what is done after it."""
 
 
-def through_a_crash(world: World, *scenarios: Scenario) -> None:
+class Mortal(Protocol):
+    """What may be killed and started again: ``crash`` does both."""
+
+    def crash(self) -> None: ...
+
+
+def through_a_crash(mortal: Mortal, *scenarios: Scenario) -> None:
     """Let all of them go through the same crash: a start of the server takes seconds."""
     for scenario in scenarios:
         next(scenario)
-    world.crash()
+    mortal.crash()
     for scenario in scenarios:
         next(scenario, None)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.scripted.answers import answer, text, thinking, tool_use
-from tests.stories.client import Client, Json
+from tests.stories.client import Client, Json, approve
 from tests.survival.kit import MARK, WAIT, World, check_whole, follow, marks
 
 pytestmark = pytest.mark.server
@@ -17,13 +17,13 @@ SAID = "I am going to leave a mark now, as you asked."
 DONE = "It is done: the mark is there for all to see."
 
 
-def scripted(api: Client, path: Path, *, asked: int = 1, **first: Json) -> str:
+def scripted(api: Client, path: Path, *, asked: int = 1, marker: str = "", **first: Json) -> str:
     """An agent whose model thinks, speaks and calls a tool, ``asked`` times in the same words; then it is done."""
     tool = api.tool(MARK)
     call = tool_use(tool["name"], {"path": str(path), "text": "one"}, id="toolu_the_same")
     parts = (thinking("Let me think about this."), text(SAID), call)
     again = [answer(*parts)] * (asked - 1)
-    api.provider.script("", answer(*parts, **first), *again, answer(text(DONE)))
+    api.provider.script(marker, answer(*parts, **first), *again, answer(text(DONE)))
     return api.agent(tool)
 
 
@@ -69,6 +69,24 @@ def test_it_goes_on_after_a_kill(world: World, api: Client, tmp_path: Path, poin
     assert len(users) == 1
     if status == "error":
         assert "outcome is unknown" in json.dumps(told(api, agent))
+
+
+def test_it_goes_on_after_a_decision_that_nobody_has_claimed(world: World, api: Client, tmp_path: Path) -> None:
+    """The decision is stored with its run, and the process dies before it drives it."""
+    tool, path = api.gated(MARK), tmp_path / "marks"
+    agent = api.agent(tool)
+    api.provider.script("", answer(tool_use(tool["name"], {"path": str(path), "text": "one"})), answer(text(DONE)))
+    (call_id,) = api.send(agent, "go").waiting
+    world.faults.arm("started")
+    follower = follow(api, agent, {"type": "approval", "approvals": [approve(call_id)]})
+    world.await_death()
+    assert marks(path) == []
+    world.revive()
+    follower.join()
+    assert check_whole(api, agent, follower)["stop_reason"] == "end_turn"
+    assert (marks(path), [status for status, _ in told(api, agent)]) == (["one"], ["success"])
+    assert len(api.provider.generations) == 2
+    assert api.provider.refused == []
 
 
 @pytest.mark.parametrize("point", ["advance", "advanced"])
