@@ -39,8 +39,9 @@ _trials = threading.BoundedSemaphore(TRIALS)
 def upsert_tool(actor: policies.Actor, given: Mapping[str, Any]) -> Tool:
     """Store a tool under its function's name. What ``given`` leaves out stays as it was.
 
-    ``given`` holds fields of a tool without nulls, ``source_code`` among them. Raises a
-    :class:`Problem` 400 for a source without a schema, 403 without the right.
+    A description that a person gave stays too; one that came from the source follows it. ``given`` holds
+    fields of a tool without nulls, ``source_code`` among them. Raises a :class:`Problem` 400 for a source
+    without a schema, 403 without the right.
     """
     policies.must_write(actor)
     fields = described(given)
@@ -49,8 +50,16 @@ def upsert_tool(actor: policies.Actor, given: Mapping[str, Any]) -> Tool:
         tool, created = Tool.objects.get_or_create(name=name, defaults=fields)
         if not created:
             tool = Tool.objects.select_for_update(no_key=True).get(pk=tool.pk)
-            _store(tool, fields)
+            _store(tool, fields | _kept(tool, given))
     return tool
+
+
+def take_back(tool: Tool, former: Tool | None) -> None:
+    """Undo an :func:`upsert_tool` of a larger action that failed; ``former`` is the row as it was, None for none."""
+    if former is None:
+        _drop(tool)
+    else:
+        former.save()
 
 
 def update_tool(actor: policies.Actor, tool: Tool, given: Mapping[str, Any]) -> Tool:
@@ -74,6 +83,10 @@ def update_tool(actor: policies.Actor, tool: Tool, given: Mapping[str, Any]) -> 
 def delete_tool(actor: policies.Actor, tool: Tool) -> None:
     """Delete a tool; the layers above take it out of agents and rules in the same transaction."""
     policies.must_delete(actor)
+    _drop(tool)
+
+
+def _drop(tool: Tool) -> None:
     for tries_left in range(TRIES)[::-1]:
         try:
             with transaction.atomic():
@@ -201,12 +214,31 @@ def _changes(tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
     if registry.is_builtin(tool.name) and fields.keys() & {"source_code", "json_schema", "args_json_schema"}:
         raise Problem(400, f"The source and the schema of the built-in tool '{tool.name}' cannot be changed")
     if "source_code" in fields:
-        return described(fields)
+        return described(fields) | _kept(tool, fields)
     if "json_schema" in fields and fields["json_schema"].get("name", tool.name) != tool.name:
         raise Problem(400, f"The name in json_schema does not match the tool's name '{tool.name}'")
     if "description" in fields and "json_schema" not in fields:
         fields["json_schema"] = {**tool.json_schema, "description": fields["description"]}
     return fields
+
+
+def _kept(tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The description of a stored tool that a new source must leave alone, because somebody gave it."""
+    if "description" in given or given.get("json_schema") is not None or not _described_by_hand(tool):
+        return {}
+    kept: dict[str, Any] = {"description": tool.description}
+    if tool.json_schema.get("description") == tool.description:
+        kept["json_schema"] = {**schema_of(given), "description": tool.description}
+    return kept
+
+
+def _described_by_hand(tool: Tool) -> bool:
+    """Whether the description is another than the one that the tool's source gives."""
+    try:
+        found = schema.derive(tool.source_code or "", name=tool.name, args_json_schema=tool.args_json_schema or None)
+    except schema.SchemaError:
+        return bool(tool.description)
+    return tool.description != str(found.json_schema["description"])
 
 
 def _rename(tool: Tool, fields: Mapping[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import transaction
@@ -17,13 +18,22 @@ from agents.policies.rows import default_conversation
 from agents.wire.agent_file import agent_file
 from lettaweb.lib.problems import Problem
 from tools import policies, registry
-from tools.actions import upsert_tool
+from tools.actions import take_back, upsert_tool
 from tools.models import Tool
 
 Given = Mapping[str, Any]
 
 AT_ONCE = 200  # messages of one write
 SOURCE_TYPES = ("python", "typescript")
+
+
+@dataclass
+class Made:
+    """What an import has stored so far: agents, blocks by their ids in the file, tools with what was there before."""
+
+    agents: list[Agent] = field(default_factory=list)
+    blocks: dict[str, Block] = field(default_factory=dict)
+    tools: list[tuple[Tool, Tool | None]] = field(default_factory=list)
 
 
 def export_agent(
@@ -38,25 +48,29 @@ def export_agent(
 def import_agents(actor: policies.Actor, file: Given, options: Given) -> list[Agent]:
     """Make the agents of a checked file; ``options`` are the checked fields of the form.
 
-    Blocks are made anew and belong to the agents. Raises a :class:`Problem`: 403 without the right to
+    Blocks are made anew and belong to the agents. An import that fails leaves nothing, and replaced tools as
+    they were. Raises a :class:`Problem`: 403 without the right to
     store the file's tools, 400, 404 and 422 as creating agents does, 400 for ids that the file lacks.
     """
-    tools = {tool["id"]: _tool(actor, tool, options) for tool in file.get("tools") or ()}
+    made = Made()
+    try:
+        _make(actor, file, options, made)
+    except BaseException:
+        _undo(actor, made)
+        raise
+    return made.agents
+
+
+def _make(actor: policies.Actor, file: Given, options: Given, made: Made) -> None:
+    tools = {tool["id"]: _tool(actor, tool, options, made) for tool in file.get("tools") or ()}
     foreign = [tool["name"] for tool in file.get("tools") or () if tools[tool["id"]] is None]
     blocks = {block["id"]: block for block in file.get("blocks") or ()}
-    made: list[Agent] = []
-    shared: dict[str, Block] = {}
-    try:
-        for entry in [{**entry, "tool_rules": _rules_without(entry, foreign)} for entry in file["agents"]]:
-            made.append(_agent(entry, options, tools, _blocks(entry, blocks, shared)))
-            _store_history(made[-1], entry, options)
-    except BaseException:
-        _undo(actor, made, shared)
-        raise
-    return made
+    for entry in [{**entry, "tool_rules": _rules_without(entry, foreign)} for entry in file["agents"]]:
+        made.agents.append(_agent(entry, options, tools, _blocks(entry, blocks, made.blocks)))
+        _store_history(made.agents[-1], entry, options)
 
 
-def _tool(actor: policies.Actor, entry: Given, options: Given) -> Tool | None:
+def _tool(actor: policies.Actor, entry: Given, options: Given, made: Made) -> Tool | None:
     """The tool of a file's entry: the built-in one, the one that is here already, or the file's.
 
     None for a built-in tool of another server: it has no source, and nothing here does its work.
@@ -72,7 +86,9 @@ def _tool(actor: policies.Actor, entry: Given, options: Given) -> Tool | None:
     if fields.get("source_type") not in SOURCE_TYPES:
         fields.pop("source_type", None)
     fields.pop("args_json_schema", None)
-    return upsert_tool(actor, {**fields, "json_schema": {**fields.get("json_schema", {}), "name": entry["name"]}})
+    fields["json_schema"] = {**fields.get("json_schema", {}), "name": entry["name"]}
+    made.tools.append((upsert_tool(actor, fields), here))
+    return made.tools[-1][0]
 
 
 def _agent(entry: Given, options: Given, tools: Mapping[str, Tool | None], blocks: Sequence[Block]) -> Agent:
@@ -138,7 +154,9 @@ def _store_history(agent: Agent, entry: Given, options: Given) -> None:
             Message.objects.bulk_create(rows[start : start + AT_ONCE])
 
 
-def _undo(actor: policies.Actor, made: Sequence[Agent], shared: Mapping[str, Block]) -> None:
-    for agent in made:
+def _undo(actor: policies.Actor, made: Made) -> None:
+    for agent in made.agents:
         delete_agent(agent, actor)
-    Block.objects.filter(pk__in=[block.pk for block in shared.values()]).delete()
+    Block.objects.filter(pk__in=[block.pk for block in made.blocks.values()]).delete()
+    for tool, former in reversed(made.tools):
+        take_back(tool, former)

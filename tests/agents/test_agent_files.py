@@ -194,6 +194,19 @@ def test_it_refuses_a_broken_file_and_makes_nothing(content: Any, status: int) -
     assert not Block.objects.exists()
 
 
+def test_a_failed_import_leaves_the_tools_as_they_were() -> None:
+    put("tools/", {"source_code": SECRET_CODE, "default_requires_approval": True, "tags": ["mine"]})
+    before = list(Tool.objects.values())
+    sources = {"get_secret_code_tool": SECRET_CODE.replace("code-", "other-"), "roll_dice_tool": ROLL_DICE}
+    tools: list[Any] = [{"id": f"tool-{name}", "name": name, "source_code": code} for name, code in sources.items()]
+    tools.append({"id": "tool-again", "name": "get_secret_code_tool", "source_code": SECRET_CODE, "tags": ["theirs"]})
+    fine = {"id": "agent-0", "model": "demo/demo", "tool_ids": [tool["id"] for tool in tools]}
+    file = {"agents": [fine, {"id": "agent-1", "model": "nope/none"}], "tools": tools, "blocks": []}
+    upload(file, expect=404, override_existing_tools="true")
+    after = list(Tool.objects.values())
+    assert [{**tool, "updated_at": None} for tool in after] == [{**tool, "updated_at": None} for tool in before]
+
+
 def test_it_checks_the_limits_of_blocks() -> None:
     block = {"id": "block-0", "label": "human", "value": "x" * 11, "limit": 10}
     file = broken(lambda file: (file["blocks"].append(block), file["agents"][0].update(block_ids=["block-0"])))

@@ -108,6 +108,22 @@ def test_it_changes_what_is_sent(sent: dict[str, Any], shown: dict[str, Any]) ->
     assert get(f"tools/{tool['id']}") == changed
 
 
+@pytest.mark.parametrize("by_put", [True, False])
+def test_a_description_that_was_given_outlives_the_next_source(by_put: bool) -> None:
+    tool = new_tool(SECRET_CODE, **({"description": "By hand."} if by_put else {}))
+    patch(f"tools/{tool['id']}", {} if by_put else {"description": "By hand."})
+    source = SECRET_CODE.replace("Gives the", "Has a")
+    for again in (new_tool(source), patch(f"tools/{tool['id']}", {"source_code": source})):
+        assert again["description"] == "By hand."
+        assert again["json_schema"]["description"] == ("Has a code of a text." if by_put else "By hand.")
+    assert new_tool(SECRET_CODE, description="New.")["description"] == "New."
+
+
+def test_a_description_from_the_source_follows_it() -> None:
+    new_tool(SECRET_CODE)
+    assert new_tool(SECRET_CODE.replace("Gives", "Has"))["description"] == "Has the code of a text."
+
+
 def test_it_tells_the_model_a_new_description() -> None:
     tool = new_tool(SECRET_CODE)
     changed = patch(f"tools/{tool['id']}", {"description": "Other words."})
