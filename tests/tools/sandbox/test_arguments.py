@@ -9,6 +9,7 @@ import pytest
 
 from tests.tools.sandbox.calls import run, value_of
 from tools.sandbox.runners import ZygoteRunner
+from tools.schema import decode_source
 
 CASES = Path(__file__).resolve().parents[2] / "cases" / "tools"
 
@@ -17,6 +18,11 @@ PYDANTIC: dict[str, tuple[str, dict[str, Any], Any]] = {
         "ship",
         {"box": {"label": "a", "parts": [{"code": "x"}]}, "others": [{"label": "b"}]},
         "a:1:['b']",
+    ),
+    "t09_optional_object_field.py": (
+        "answer",
+        {"data": {"words": ["a"], "blob": {"b": [1]}}},
+        '{"words":["a"],"hint":null,"blob":{"b":[1]},"more":null}',
     ),
     "t12_future_annotations.py": ("pay", {"wallet": {"owner": "Ada"}, "amount": 5}, "Ada 5 eur None"),
     "t35_recursive_model.py": ("walk", {"root": {"name": "a", "children": [{"name": "b"}, {"name": "c"}]}}, 3),
@@ -30,11 +36,19 @@ SOURCES: list[tuple[str, str, dict[str, Any], Any]] = [
     ("t13_dataclass_param.py", "move", {"target": {"x": 1, "names": ["n"]}, "note": "hi", "meta": {"who": "me"}},
      "Spot(x=1, y=0, names=['n']) hi {'who': 'me'}"),
     ("t14_async_def.py", "wait_and_say", {"word": "hello", "seconds": 0.01}, "hello"),
-    ("t17_two_functions.py", "main_tool", {}, None),
-    ("t19_class_then_function.py", "open_shop", {}, None),
+    ("t16_no_docstring.py", "add", {"a": 1, "b": 2}, 3),
+    ("t17_two_functions.py", "main_tool", {"x": 2}, 5),
+    ("t18_nested_function.py", "outer", {"n": 4}, 14),
+    ("t19_class_then_function.py", "open_shop", {"city": "Ulm", "hour": 9}, "Ulm 9"),
+    ("t20_decorators.py", "shout", {"word": "hi"}, "HI!"),
+    ("t23_odd_defaults.py", "odd", {"a": [1], "f": "y"},
+     "([1], {'k': [1, (2,)]}, inf, -1, 'line\\n\"q\" ☃', b'y', 1000.5, False)"),
     ("t26_reserved_names.py", "tricky",
      {"name": "n", "arguments": "a", "request_heartbeat": True, "id": "i", "type": "t"}, "naTrueit"),
-    ("t06_union_literal_enum.py", "paint", {"colour": "red", "coats": 2, "extra": 1.5}, None),
+    ("t06_union_literal_enum.py", "paint", {"colour": "red", "coats": 2, "extra": 1.5},
+     "Colour.RED 2 dry 3 None 1.5"),
+    ("t32_generator.py", "count", {"n": 3}, [0, 1, 2]),
+    ("t38_latin1_cookie.py", "gruss", {}, "Grüß Jürgen"),
 ]  # fmt: skip
 
 
@@ -105,13 +119,21 @@ def test_it_names_the_argument_that_does_not_fit(annotation: str, given: Any, te
 def test_it_runs_sources_from_the_field(
     file: str, function: str, arguments: dict[str, Any], expected: Any, full: ZygoteRunner
 ) -> None:
-    if not (CASES / file).exists():
-        pytest.skip("the case is not there")
-    source = (CASES / file).read_text(encoding="utf-8")
-    outcome = run(full, source, arguments, function=function)
-    if expected is not None:
-        assert (outcome.value, outcome.error) == (expected, "")
-    assert outcome.stdout == "" or file != "t19_class_then_function.py"
+    outcome = run(full, decode_source((CASES / file).read_bytes()), arguments, function=function)
+    assert (outcome.value, outcome.error, outcome.stdout) == (expected, "", "")
+
+
+@pytest.mark.parametrize(
+    ("file", "function", "arguments", "text"),
+    [
+        ("t06_union_literal_enum.py", "paint", {"colour": "pink", "coats": 2}, "argument colour"),
+        ("t33_missing_import.py", "use_it", {"a": "x"}, "ModuleNotFoundError: No module named 'not_installed"),
+    ],
+)
+def test_it_tells_what_a_source_from_the_field_cannot_do(
+    file: str, function: str, arguments: dict[str, Any], text: str, full: ZygoteRunner
+) -> None:
+    assert text in run(full, decode_source((CASES / file).read_bytes()), arguments, function=function).error
 
 
 @pytest.mark.parametrize("file", PYDANTIC)
