@@ -6,23 +6,27 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
-from django.db.models import QuerySet
+from django.contrib.admin.views.main import ChangeList
+from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.functional import cached_property
 from django.utils.translation import ngettext
 
 from agents.actions import desk
-from agents.admin.readonly import ReadOnly, ReadOnlyInline
+from agents.admin.readonly import Pages, ReadOnly, ReadOnlyInline
 from agents.forms.decision import items, plain_verdict
 from agents.models import CallComment, CallState, Decision, ToolCall
-from agents.models.toolcall import WAITING
+from agents.models.toolcall import WAITING, WAITS, calls_that_wait
 from agents.policies.rights import DECIDE, can
 from agents.templatetags.desk import headline, outcome, plain
 from agents.wire import redact
 from agents.wire.fields import raw_json, shown_text
 
 MOST = 500  # calls of one decision
+MOST_LISTED = 10_000
 BESIDE = ("agent", "tool", "step__run", "decided_by", "held_by")
+NOT_LISTED = ("result_text", "result_content", "stdout", "stderr", "tool__source_code", "agent__system")
 
 
 class Shown(admin.SimpleListFilter):
@@ -34,17 +38,42 @@ class Shown(admin.SimpleListFilter):
         return [("unknown", "Outcome unknown"), ("decided", "Decided"), ("all", "All")]
 
     def choices(self, changelist: Any) -> Any:
-        first, *others = super().choices(changelist)
-        return [{**first, "display": "Waiting"}, *others]
+        """Counted is what waits; counting all that was ever decided would read it all."""
+        unknown = Count("pk", filter=Q(state=CallState.UNKNOWN))
+        found = calls_that_wait().aggregate(waiting=Count("pk"), unknown=unknown)
+        changelist.add_facets, facets = False, changelist.add_facets
+        first, second, *others = super().choices(changelist)
+        changelist.add_facets = facets
+        second = {**second, "display": f"{second['display']} ({found['unknown']})"}
+        return [{**first, "display": f"Waiting ({found['waiting']})"}, second, *others]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[ToolCall]) -> QuerySet[ToolCall]:
         if self.value() == "all":
             return queryset
-        if self.value() == "unknown":
-            return queryset.filter(state=CallState.UNKNOWN)
         if self.value() == "decided":
-            return queryset.filter(gated=True).exclude(state__in=WAITING)
-        return queryset.filter(state__in=WAITING)
+            return queryset.filter(decided_at__isnull=False).exclude(state__in=WAITING)
+        found = queryset.filter(WAITS)
+        return found.filter(state=CallState.UNKNOWN) if self.value() == "unknown" else found
+
+
+class Bounded(Pages):
+    """Pages of the first thousands: whoever looks for older calls filters or searches."""
+
+    @cached_property
+    def count(self) -> int:
+        rows: QuerySet[Any] = self.object_list  # type: ignore[assignment]
+        return rows.order_by()[:MOST_LISTED].count()
+
+
+class CallList(ChangeList):
+    """The list counts what its filters hold while it shows what waits, and loads no long results."""
+
+    def __init__(self, request: HttpRequest, *given: Any, **options: Any) -> None:
+        super().__init__(request, *given, **options)
+        self.add_facets = request.GET.get(Shown.parameter_name, "") in ("", "unknown")
+
+    def get_queryset(self, *given: Any, **options: Any) -> QuerySet[ToolCall]:
+        return super().get_queryset(*given, **options).defer(*NOT_LISTED)
 
 
 class DecisionInline(ReadOnlyInline):
@@ -64,9 +93,9 @@ class ToolCallAdmin(ReadOnly):
     list_display = ("what", "agent", "risk", "what_became_of_it", "asked_at", "expires_at", "decided_by", "held_by")
     list_filter = (Shown, "risk", "outcome", "kind", "gated")
     list_select_related = BESIDE
+    paginator = Bounded
     search_fields = ("name", "agent__name", "call_id")
-    show_facets = admin.ShowFacets.ALWAYS
-    ordering = ("pk",)
+    show_facets = admin.ShowFacets.NEVER  # the list itself says when
     inlines = (DecisionInline, CommentInline)
     actions = ("approve_selected", "deny_selected")
     fields = readonly_fields = (
@@ -91,6 +120,14 @@ class ToolCallAdmin(ReadOnly):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ToolCall]:
         return super().get_queryset(request).select_related(*BESIDE)
+
+    def get_changelist(self, request: HttpRequest, **_options: Any) -> type[ChangeList]:
+        return CallList
+
+    def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
+        """What waits oldest first; the rest newest first."""
+        shown = request.GET.get(Shown.parameter_name)
+        return {"decided": ("-decided_at",), "all": ("-pk",)}.get(shown or "", ("pk",))
 
     @admin.display(description="Call", ordering="name")
     def what(self, call: ToolCall) -> str:
@@ -134,7 +171,7 @@ class ToolCallAdmin(ReadOnly):
         return None
 
     def _review(self, request: HttpRequest, queryset: QuerySet[ToolCall], action: str) -> HttpResponse:
-        rows = list(queryset.filter(state__in=WAITING).order_by("pk")[:MOST])
+        rows = list(queryset.filter(WAITS).order_by("pk")[:MOST])
         context = {
             **self.admin_site.each_context(request),
             "title": ngettext("%d call: %s?", "%d calls: %s?", len(rows)) % (len(rows), action),

@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
+from django.core.paginator import Paginator
 from django.db.models import Model
 from django.http import HttpRequest
 
 if TYPE_CHECKING:
     Base = admin.ModelAdmin[Any]
     InlineBase = admin.TabularInline[Any, Any]
+    Pages = Paginator[Any]
 else:  # generic for type checkers only
-    Base, InlineBase = admin.ModelAdmin, admin.TabularInline
+    Base, InlineBase, Pages = admin.ModelAdmin, admin.TabularInline, Paginator
 
 
 class ReadOnly(Base):

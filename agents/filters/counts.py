@@ -9,8 +9,9 @@ from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
 from agents.actions.desk import warn_before
-from agents.filters.queue import Wish, kept_until, waiting
+from agents.filters.queue import Wish, kept_until
 from agents.models import Agent, CallState, ToolCall
+from agents.models.toolcall import calls_that_wait
 
 MOST_CHOICES = 300
 SETTLING_SECONDS = 3
@@ -19,7 +20,7 @@ SETTLING_SECONDS = 3
 def counts(user: Any, now: datetime | None = None) -> dict[str, int]:
     """How many calls the views hold, History left out."""
     now = now or timezone.now()
-    found = waiting().aggregate(
+    found = calls_that_wait().aggregate(
         waiting=Count("pk"),
         mine=Count("pk", filter=Q(held_by=user, held_until__gt=kept_until(now))),
         expiring=Count("pk", filter=Q(expires_at__lte=now + warn_before())),
@@ -38,7 +39,7 @@ def counts_once(request: Any) -> dict[str, int]:
 
 def choices(wish: Wish) -> dict[str, list[tuple[str, str]]]:
     """The tools and agents that wait, for the filters: (value, label) in order of their labels."""
-    pairs = set(waiting().order_by().values_list("name", "agent").distinct()[:MOST_CHOICES])
+    pairs = set(calls_that_wait().order_by().values_list("name", "agent").distinct()[:MOST_CHOICES])
     agents = Agent.objects.filter(pk__in={agent for _, agent in pairs}).only("uuid", "name")
     named = [(agent.wire_id, agent.name) for agent in agents]
     tools = sorted({(name, name) for name, _ in pairs})

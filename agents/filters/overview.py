@@ -10,10 +10,9 @@ from typing import Any
 from django.db.models import Count, QuerySet
 from django.utils import timezone
 
-from agents.filters.queue import waiting as waiting_calls
 from agents.models import Agent, Run, RunStatus, ToolCall
 from agents.models.run import ACTIVE
-from agents.models.toolcall import Outcome
+from agents.models.toolcall import Outcome, calls_that_wait
 from lettaweb.lib import ids
 
 AGENTS, RUNS, SHORT = 50, 50, 8
@@ -53,7 +52,7 @@ def agents(query: Mapping[str, Any]) -> Listed:
         rows = rows.filter(name__icontains=str(query["q"])[:200])
     found = _page(rows, str(query.get("below", "")), AGENTS)
     keys = [agent.pk for agent in found.rows]
-    waiting = _per_agent(waiting_calls().filter(agent__in=keys))
+    waiting = _per_agent(calls_that_wait().filter(agent__in=keys))
     running = _per_agent(Run.objects.filter(status__in=ACTIVE, agent__in=keys))
     for agent in found.rows:
         agent.waiting, agent.running = waiting.get(agent.pk, 0), running.get(agent.pk, 0)
@@ -74,7 +73,7 @@ def runs(query: Mapping[str, Any]) -> Listed:
     if state == "active":
         rows = rows.filter(status__in=ACTIVE)
     elif state == "waiting":
-        rows = rows.filter(pk__in=list(waiting_calls().order_by("-pk").values_list("step__run", flat=True)[:MOST]))
+        rows = rows.filter(pk__in=list(calls_that_wait().order_by("-pk").values_list("step__run", flat=True)[:MOST]))
     elif state in (RunStatus.FAILED, RunStatus.CANCELLED):
         rows = rows.filter(status=state)
     uuid = ids.find("agent", query.get("agent"))

@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from agents.actions.desk import warn_before
 from agents.models import Agent, CallState, Driver, ToolCall
-from agents.models.toolcall import WAITING, Outcome
+from agents.models.toolcall import WAITING, Outcome, calls_that_wait
 from lettaweb.lib import ids
 from tools.models import Risk, Tool
 
@@ -107,22 +107,12 @@ def wish_of(query: Mapping[str, Any]) -> Wish:
     )
 
 
-WAITS = "agents_toolcall.state IN ('pending', 'unknown')"
-"""That a call waits, written out as the partial indexes have it: SQLite cannot see that bound parameters mean
-the same, and would read every call there ever was."""
-
-
-def waiting() -> QuerySet[ToolCall]:
-    """The calls that wait."""
-    return ToolCall.objects.extra(where=[WAITS])  # noqa: S610 - a text of this file
-
-
 def calls(wish: Wish, user: Any, now: datetime | None = None) -> QuerySet[ToolCall]:
     """The calls of a view with its filters, in no order."""
     now = now or timezone.now()
     if wish.history:
         return _filtered(ToolCall.objects.filter(decided_at__isnull=False).exclude(state__in=WAITING), wish)
-    rows = _filtered(waiting(), wish)
+    rows = _filtered(calls_that_wait(), wish)
     if wish.view == "unknown":
         return rows.filter(state=CallState.UNKNOWN)
     if wish.view == "mine":

@@ -11,13 +11,16 @@ import pytest
 from django.contrib import admin as site
 from django.contrib.auth.models import User
 from django.core.management import call_command
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from agents.models import CallState, Decision, OutboxItem, ToolCall
 from agents.models.toolcall import Outcome
 from agents.policies import tokens
 from tests.agents.factories import make_agent, make_message, make_run, make_step
+from tests.agents.test_list_plans import plan
 from tests.pages.conftest import person_named
 from tests.pages.rows import make_tool, settled_call, text_of, waiting_call
 
@@ -39,11 +42,10 @@ def test_it_lists_a_hundred_rows_of_anything_with_few_queries(
     admin: Client, django_assert_max_num_queries: Any
 ) -> None:
     many()
-    for model in OURS:
+    lists = [f"/admin/{model._meta.app_label}/{model._meta.model_name}/" for model in OURS]
+    for path in [*lists, f"{CALLS}?shown=all", f"{CALLS}?risk=medium&gated__exact=1"]:
         with django_assert_max_num_queries(12):
-            asked = "?shown=all" if model is ToolCall else ""
-            response = admin.get(f"/admin/{model._meta.app_label}/{model._meta.model_name}/{asked}")
-        assert response.status_code == 200, model
+            assert admin.get(path).status_code == 200, path
 
 
 def test_it_shows_the_details_of_anything(admin: Client) -> None:
@@ -65,6 +67,18 @@ def test_it_lists_what_waits_with_counts(admin: Client) -> None:
     assert "settled one" not in page
     assert "High (1)" in page
     assert "Denied" in text_of(admin.get(f"{CALLS}?shown=decided"))
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="the plans of SQLite")
+def test_it_finds_what_waits_by_its_index_and_reads_no_other_call(admin: Client) -> None:
+    waiting_call()
+    for query in ("", "?shown=unknown", "?risk=high", "?q=refund"):
+        with CaptureQueriesContext(connection) as asked:
+            admin.get(CALLS + query)
+        counted = [entry["sql"] for entry in asked if 'FROM "agents_toolcall"' in entry["sql"]]
+        assert len(counted) > 4
+        for sql in counted:
+            assert any("call_waiting" in step for step in plan(sql)), sql
 
 
 def selected(*calls: ToolCall, action: str) -> dict[str, Any]:
