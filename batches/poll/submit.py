@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import structlog
 from django.utils import timezone
 
@@ -18,6 +20,7 @@ from lettaweb.lib.faults import reach
 
 MAYBE = frozenset({"timeout", "connection", "server", "overloaded"})
 """Failures after which the batch may exist all the same."""
+LONGEST_DOUBT = timedelta(hours=1)
 log = structlog.get_logger(__name__)
 
 
@@ -27,8 +30,18 @@ def submit(cycle: Cycle, job: BatchJob) -> int:
     for llm in cycle.due(LLMBatch.objects.filter(job=job, status=LLMState.CREATED)):
         if cycle.over or job.paused_at is not None:
             break
-        count += send(cycle, job, llm)
+        if not _in_doubt(llm.provider):
+            count += send(cycle, job, llm)
     return count
+
+
+def _in_doubt(provider: str) -> bool:
+    """Whether it is unknown if the provider took the last file: a second one would make them hard to tell apart.
+
+    A doubt that only another program's batches keep open may last for a day; that long nobody waits.
+    """
+    rows = LLMBatch.objects.filter(provider=provider, status=LLMState.UNKNOWN)
+    return rows.filter(submitted_at__gt=timezone.now() - LONGEST_DOUBT).exists()
 
 
 def send(cycle: Cycle, job: BatchJob, llm: LLMBatch) -> bool:

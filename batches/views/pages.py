@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
+from zlib import crc32
 
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
@@ -13,12 +14,12 @@ from django.urls import reverse
 from agents.policies.rights import SEND, can
 from agents.views.pages.access import page, say, wants_fragment
 from batches import actions, filters
-from batches.models import OPEN_JOBS, BatchJob, BatchMember, MemberState
+from batches.models import OPEN_JOBS, BatchItem, BatchJob, BatchMember, LLMBatch, MemberState
 from batches.poll.close import members_by_state
 from batches.wire.jobs import finished
 
 JOBS, ITEMS, WAVES = 50, 50, 50
-WORDS = {
+WORDS: dict[str, str] = {
     MemberState.WAITING: "Not begun",
     MemberState.READY: "Ready to be sent",
     MemberState.IN_FLIGHT: "At the provider",
@@ -50,8 +51,12 @@ def batches(request: HttpRequest) -> HttpResponse:
     found = list(rows.order_by("-pk")[: JOBS + 1])
     shown = found[:JOBS]
     counts = _counts(shown)
+    stand = _stand([(job.pk, *_spent(job), sorted(counts.get(job.pk, {}).items())) for job in shown])
+    if _unchanged(request, stand):
+        return HttpResponse(status=204)
     context = {
         "here": "batches",
+        "again": _again(request, stand),
         "jobs": [_line(job, counts.get(job.pk, {})) for job in shown],
         "below": shown[-1].pk if len(found) > JOBS else 0,
         "live": any(job.status in OPEN_JOBS for job in shown),
@@ -83,17 +88,55 @@ def batch(request: HttpRequest, batch_id: str) -> HttpResponse:
     """/batches/<id>/"""
     job = filters.job(batch_id)
     counts = members_by_state(job)
+    rows = filters.items_of(request.GET, job)
+    waves, items = list(job.llm_batches.order_by("-pk")[:WAVES]), list(rows.order_by("-pk")[:ITEMS])
+    approvals = _approvals(job)
+    stand = _stand([_spent(job), sorted(counts.items()), approvals, _facts(waves), _facts(items)])
+    if _unchanged(request, stand):
+        return HttpResponse(status=204)
+    chosen = request.GET.get("state", "")
     context = {
         "here": "batches",
+        "again": _again(request, stand),
         **_line(job, counts),
-        "states": [(label, counts[state]) for state, label in WORDS.items() if counts.get(state)],
+        "states": [(state, label, counts[state]) for state, label in WORDS.items() if counts.get(state)],
+        "chosen": chosen if chosen in WORDS else "",
+        "chosen_label": WORDS.get(chosen, ""),
         "failed": counts.get(MemberState.FAILED, 0) + counts.get(MemberState.EXPIRED, 0),
-        "approvals": _approvals(job),
-        "waves": job.llm_batches.order_by("-pk")[:WAVES],
-        "items": filters.items_of(request.GET, job).order_by("-pk")[:ITEMS],
+        "approvals": approvals,
+        "waves": waves,
+        "items": [(item, WORDS[item.member.state]) for item in items],
         "may_send": can(request.user, SEND),
     }
     return render(request, "batches/_batch.html" if wants_fragment(request) else "batches/batch.html", context)
+
+
+# --- pages that ask again ----------------------------------------------------------------------------
+
+
+def _stand(facts: object) -> str:
+    """What a page shows, in a few characters."""
+    return f"{crc32(repr(facts).encode()):x}"
+
+
+def _spent(job: BatchJob) -> tuple[object, ...]:
+    return job.status, job.phase, job.paused_at, job.input_tokens, job.output_tokens, job.cost
+
+
+def _facts(rows: Sequence[LLMBatch | BatchItem]) -> list[object]:
+    return [(row.pk, row.updated_at) for row in rows]
+
+
+def _unchanged(request: HttpRequest, stand: str) -> bool:
+    """Whether the page shows this already: then it is left alone, and with it the focus and a click under way."""
+    return wants_fragment(request) and request.GET.get("seen") == stand
+
+
+def _again(request: HttpRequest, stand: str) -> str:
+    """Where the page asks again."""
+    query = request.GET.copy()
+    query["seen"] = stand
+    return f"{request.path}?{query.urlencode()}"
 
 
 def _approvals(job: BatchJob) -> list[tuple[str, int]]:

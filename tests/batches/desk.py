@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -175,9 +176,10 @@ class Desk:
         self.provider.rule(rule)
 
 
-def api(method: str, path: str, *, expect: int = 200, **params: Json) -> Json:
+def api(method: str, path: str, *, body: Json = None, expect: int = 200, **params: Json) -> Json:
     """The JSON of the answer to ``method /api/path``; the test fails unless its status is ``expect``."""
-    response = rest.CLIENT.generic(method, f"/api/{path}?{urlencode(params)}", "", content_type="application/json")
+    where, data = f"/api/{path}?{urlencode(params)}", "" if body is None else json.dumps(body)
+    response = rest.CLIENT.generic(method, where, data, content_type="application/json")
     assert response.status_code == expect, (response.status_code, response.content)
     return response.json() if response.content else None
 

@@ -13,7 +13,7 @@ from agents.actions.send import send
 from agents.models import Run, ToolCall
 from agents.policies.rows import default_conversation
 from batches.models import PollerLease
-from tests.batches.desk import Desk, roles
+from tests.batches.desk import Desk, api, roles
 from tests.scripted.answers import text, tool_use
 
 CASES = Path(__file__).resolve().parents[1] / "cases" / "batch"
@@ -106,10 +106,55 @@ def test_a_denial_goes_on_and_the_tool_does_not_run(desk: Desk, parked: tuple[st
     assert [call.outcome for call in ToolCall.objects.order_by("id")] == ["ran", "denied"]
 
 
-def test_a_decision_over_the_wire_says_that_a_batch_goes_on(desk: Desk, parked: tuple[str, str, str]) -> None:
+@pytest.mark.parametrize(
+    ("decided", "told", "outcome"),
+    [
+        ({"decision": "approve"}, "gated 2", "ran"),
+        ({"decision": "approve", "arguments": {"n": 5}}, "gated 5", "ran"),
+        ({"decision": "deny", "reason": "Not today."}, "Not today.", "denied"),
+        ({"decision": "answer", "result": "I did it myself"}, "I did it myself", "answered"),
+    ],
+    ids=["approved", "edited", "denied", "answered"],
+)
+def test_what_is_decided_at_the_desk_goes_on(
+    desk: Desk, parked: tuple[str, str, str], decided: dict[str, Any], told: str, outcome: str
+) -> None:
+    job, waits, _ = parked
+    (call,) = desk.more(job, "/approvals")
+    shown = {"version": call["version"], "digest": call["digest"]}
+    api("POST", f"approvals/{call['id']}/decide", body={**shown, **decided})
+    desk.poll()
+    sent = str(desk.submits[-1].body["requests"][0]["params"]["messages"][-1])
+    assert ("free 1" in sent, told in sent) == (True, True)
+    assert ("changed the arguments" in sent) == ("arguments" in decided)
+    desk.answers(text("I see."))
+    desk.round()
+    assert desk.job(job)["status"] == "completed"
+    assert [row.outcome for row in ToolCall.objects.order_by("id")] == ["ran", outcome]
+    assert roles(desk.messages(job), waits)[0] == "assistant"
+    assert desk.provider.refused == []
+
+
+def test_a_second_call_parks_its_member_again(desk: Desk, parked: tuple[str, str, str]) -> None:
+    job, waits, _ = parked
+    decide(desk, waits, "toolu_2")
+    desk.answers(tool_use("gated_tool", {"n": 3}, "toolu_3"), times=1)
+    desk.answers(text("All done."))
+    desk.poll()
+    desk.round()
+    assert desk.detail(job)["counts"] == {"parked": 1, "done": 1}
+    decide(desk, waits, "toolu_3")
+    desk.poll()
+    desk.round()
+    assert desk.job(job)["status"] == "completed"
+    assert [call.result_text for call in ToolCall.objects.order_by("id")] == ["free 1", "gated 2", "gated 3"]
+    assert [item["step_state"]["step_number"] for item in desk.items(job, agent_id=waits)] == [0, 1, 2]
+
+
+def test_the_same_decision_again_finds_the_same_run(desk: Desk, parked: tuple[str, str, str]) -> None:
     _, waits, _ = parked
     again = decide(desk, waits, "toolu_2")
-    assert decide(desk, waits, "toolu_2").pk == again.pk  # the same decision again finds the same run
+    assert decide(desk, waits, "toolu_2").pk == again.pk
     assert Run.objects.filter(driver="batch", status="created").count() == 1
 
 

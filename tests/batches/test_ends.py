@@ -9,6 +9,8 @@ from tests.batches.desk import MODELS, Desk, roles
 from tests.rest import UNKNOWN
 from tests.scripted.answers import answer, text, tool_use
 
+HOSTILE = ("ftp://x", "file:///etc/passwd", "http://127.0.0.1:1/", "http://169.254.169.254/", "http://[::1]/")
+
 
 def test_a_text_reply_finishes_its_member(desk: Desk) -> None:
     agents = [*desk.plain(2), desk.agent()]
@@ -164,7 +166,7 @@ def test_what_an_agent_may_not_be_asked_is_refused(desk: Desk) -> None:
         ({"requests": [{**ask, "agent_id": f"agent-{UNKNOWN}"}]}, 404),
         ({"requests": [{**ask, "messages": [{"type": "approval", "approvals": []}]}]}, 422),
         ({"requests": [{**ask, "override_model": "nobody/x"}]}, 404),
-        ({"requests": [ask], "callback_url": "ftp://x"}, 422),
+        *(({"requests": [ask], "callback_url": url}, 422) for url in HOSTILE),
         ({"requests": [ask], "retry": {"max": -1}}, 422),
         ({"requests": [ask], "retry": {"max": True}}, 422),
     ]

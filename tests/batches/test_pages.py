@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from typing import Any
 
 import pytest
@@ -60,10 +62,28 @@ def test_a_batch_shows_progress_items_and_what_waits(desk: Desk, people: dict[st
     assert "/approvals/?tool=get_weather&amp;source=batch" in page
     assert "Waiting for a person" in page
     assert "no price" in page
+    assert page.count("Waiting for a person") == 2  # the count, and the item of the one that waits
+    page = shown(people["viewer"], f"/batches/{job}/?state=parked")
+    assert (page.count("/agents/agent-"), page.count('aria-current="true"')) == (1, 1)
     assert f"/batches/{job}/" in shown(people["viewer"], "/batches/")
     assert "Cancel the batch" not in page
     assert "Cancel the batch" in shown(people["operator"], f"/batches/{job}/")
     assert ToolCall.objects.get().name in shown(people["operator"], "/approvals/?tool=get_weather&source=batch")
+
+
+@pytest.mark.parametrize("path", ["/batches/", "/batches/{job}/", "/batches/{job}/?state=done"])
+def test_an_open_page_is_left_alone_until_something_changes(desk: Desk, people: dict[str, Client], path: str) -> None:
+    job = desk.submitted(*desk.plain(2))
+    again = re.search(r'hx-get="([^"]+)"', shown(people["viewer"], path.format(job=job)))
+    assert again is not None
+    where, htmx = html.unescape(again[1]), {"HX-Request": "true"}
+    assert people["viewer"].get(where, headers=htmx).status_code == 204
+    assert "<html" in shown(people["viewer"], where)  # opened as a page it is shown, whatever was seen
+    desk.answers(text("Yes."))
+    desk.round({desk.items(job)[0]["agent_id"]: "succeeded"}, default="overloaded")
+    page = shown(people["viewer"], where, headers=htmx)
+    assert ("<html" in page, "hx-get" in page) == (False, False)
+    assert 'value="2"' in page
 
 
 def test_buttons_act_for_those_who_may(desk: Desk, people: dict[str, Client]) -> None:
@@ -105,7 +125,9 @@ def test_hostile_names_are_shown_as_text(desk: Desk, people: dict[str, Client]) 
 def test_the_administration_shows_and_cancels(desk: Desk, people: dict[str, Client]) -> None:
     desk.submitted(*desk.plain())
     for model in ("batchjob", "llmbatch", "batchmember", "batchitem"):
-        assert "0 of 1 selected" in shown(people["admin"], f"/admin/batches/{model}/") or model != "batchjob"
+        page = shown(people["admin"], f"/admin/batches/{model}/")
+        assert page.count('class="field-') > 4  # the columns of one row
+        assert '<option value="cancel">' in page or model != "batchjob"
     chosen = {"action": "cancel", "_selected_action": [BatchJob.objects.get().pk]}
     people["admin"].post("/admin/batches/batchjob/", chosen)
     assert BatchJob.objects.get().cancelled_at is not None

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 
 from batches.models import BatchItem, LLMBatch, StagedResult
 from tests.batches.desk import Desk
@@ -82,6 +83,16 @@ def test_a_repeated_line_counts_once(desk: Desk) -> None:
     desk.round(raw=b"\n".join([first, second, first.replace(b'"one"', b'"other"'), first]))
     assert [said(desk, job)[agent] for agent in agents] == ["one", "two"]
     assert [len([m for m in desk.messages(job) if m["agent_id"] == agent]) for agent in agents] == [2, 2]
+
+
+def test_odd_lines_are_logged_with_their_numbers(desk: Desk) -> None:
+    job = desk.submitted(*desk.plain(3))
+    lines = (CASES / "anthropic_crlf_bom_blank.jsonl").read_bytes()
+    with structlog.testing.capture_logs() as logged:
+        desk.round(raw=lines + b'\n{"custom_id": "half a li')
+    (odd,) = [line for line in logged if line["event"] == "odd_results"]
+    assert (odd["garbled"], odd["foreign"], odd["repeated"]) == ([5, 6, 8], 0, 0)
+    assert desk.detail(job)["counts"] == {"done": 3}
 
 
 def test_another_batchs_line_touches_nothing(desk: Desk) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
+from django.utils import timezone
 
 from batches.models import BatchItem, LLMBatch
 from batches.poll import spool
@@ -58,17 +61,42 @@ def test_another_batch_of_the_same_size_is_told_apart_by_its_results(desk: Desk)
     assert desk.job(stranger)["status"] == "running"
 
 
-def test_two_lost_batches_of_one_size_wait_for_proof(desk: Desk) -> None:
-    desk.provider.script_route(CREATE, lost(), lost())
-    jobs = [str(desk.create(desk.plain()[0])["id"]) for _ in range(2)]
+def test_two_batches_of_one_size_wait_for_proof(desk: Desk) -> None:
+    stranger = desk.submitted(*desk.plain())
+    LLMBatch.objects.update(provider_batch_id="unknown-to-us", status="completed")
+    desk.provider.script_route(CREATE, lost())
+    job = desk.submitted(*desk.plain())
     desk.poll(5)
-    assert [desk.waves(job)[0]["state"] for job in jobs] == ["unknown", "unknown"]
+    assert desk.waves(job)[0]["state"] == "unknown"
     desk.answers(text("Yes."))
-    for batch in desk.provider.batches:
-        desk.provider.end_batch(batch.id)
-    desk.poll(2)
-    assert [desk.job(job)["status"] for job in jobs] == ["completed", "completed"]
+    desk.end(number=0)
+    desk.poll()
+    wave = desk.waves(job)[0]
+    assert (wave["state"], wave["provider_batch_id"]) == ("running", desk.provider.batches[1].id)
+    desk.round()
+    assert desk.job(job)["status"] == "completed"
     assert len(desk.submits) == 2
+    assert desk.job(stranger)["status"] == "running"
+
+
+def test_one_create_at_a_time_may_be_without_an_answer(desk: Desk) -> None:
+    desk.provider.script_route(CREATE, lost())
+    first, second = (str(desk.create(agent)["id"]) for agent in desk.plain(2))
+    desk.poll()
+    assert [desk.waves(job)[0]["state"] for job in (first, second)] == ["unknown", "created"]
+    desk.poll()
+    assert [desk.waves(job)[0]["state"] for job in (first, second)] == ["running", "running"]
+    assert [desk.waves(job)[0]["provider_batch_id"] for job in (first, second)] == [b.id for b in desk.provider.batches]
+
+
+def test_a_doubt_of_long_ago_holds_nobody_up(desk: Desk) -> None:
+    desk.provider.script_route(CREATE, lost())
+    desk.submitted(*desk.plain())
+    hidden = fault("server", times=0)  # what is at the provider cannot be seen
+    desk.provider.script_route("GET /v1/messages/batches", hidden)
+    LLMBatch.objects.update(submitted_at=timezone.now() - timedelta(hours=2))
+    job = desk.submitted(*desk.plain())
+    assert desk.waves(job)[0]["state"] == "running"
 
 
 def test_a_full_queue_at_the_provider_is_waited_for(desk: Desk) -> None:

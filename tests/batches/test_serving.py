@@ -1,4 +1,4 @@
-"""Batches as clients meet them: a served instance with default settings, and the client SDK; nobody polls by hand."""
+"""Batches as clients meet them: a served instance, mostly with default settings; nobody polls by hand."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ask = [LettaBatchRequest(agent_id=a, messages=[MessageCreate(role="user", conten
 job = client.batches.create(requests=ask)
 assert job.status == "running" and job.job_type == "batch" and job.callback_url is None, job
 import time
-for _ in range(600):
+for _ in range(1500):
     job = client.batches.retrieve(job.id)
     if job.status not in ("created", "running"):
         break
@@ -50,8 +50,8 @@ assert client.batches.cancel(batch_id=job.id) is None
 assert client.jobs.retrieve(job_id=job.id).status == "completed"
 assert job.id in [found.id for found in client.jobs.list()]
 assert job.id not in [found.id for found in client.jobs.list_active()]
-said = found[0].content[0].text
-print(json.dumps({"roles": [m.role for m in found], "one": [m.agent_id for m in one], "text": said}))
+said = [m.content[-1].text for m in found if m.role == "assistant"]
+print(json.dumps({"roles": [m.role for m in found], "one": [m.agent_id for m in one], "said": said}))
 client.jobs.delete(job_id=job.id)
 assert job.id not in [found.id for found in client.batches.list()]
 """
@@ -95,17 +95,24 @@ def ended(client: Client, job: str) -> dict[str, Any]:
 
 
 @pytest.mark.server
-def test_the_sdk_makes_a_batch_and_reads_it(api: Client, letta0_python: Path) -> None:
-    agents = [api.agent() for _ in range(3)]
-    api.provider.script("Hi agent-", answer(text("Hello yourself."), times=0))
+def test_the_sdk_makes_a_batch_and_reads_it(
+    server: ServerProcess, provider: ScriptedProvider, letta0_python: Path
+) -> None:
+    provider.settings.batch_polls = 0
+    provider.script("Hi agent-", answer(text("Hello yourself."), times=0))
+    with Client(server.url, provider) as client:
+        agents = [client.agent() for _ in range(2)]
+        local = client.agent(model="demo/demo", name=f"demo {uuid.uuid4().hex[:6]}")
     done = subprocess.run(
-        [str(letta0_python), "-c", PROGRAM, api.url, *agents], capture_output=True, text=True, timeout=180, check=False
-    )
+        [str(letta0_python), "-c", PROGRAM, server.url, *agents, local],
+        capture_output=True, text=True, timeout=180, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout)
     assert sorted(found["roles"]) == ["assistant"] * 3 + ["user"] * 3
-    assert (set(found["one"]), found["text"]) == ({agents[0]}, "Hello yourself.")
-    assert api.provider.refused == []
+    assert set(found["one"]) == {agents[0]}
+    assert found["said"].count("Hello yourself.") == 2
+    assert provider.refused == []
 
 
 @pytest.mark.server
@@ -113,13 +120,22 @@ def test_a_parked_call_is_decided_by_the_normal_route_and_goes_on(api: Client) -
     gated = api.gated(GATED)
     agent, other = api.agent(gated), api.agent()
     api.provider.script(gated["name"], answer(tool_use(gated["name"], {"n": 1}, "call_1")), answer(text("Done.")))
+    api.provider.script("Hello", answer(text("Hello yourself."), times=0))
+    api.provider.settings.batch_polls = None
     job = create(api, agent, other)
+    api.provider.await_batches(timeout=20)
+    busy = api.send(other, "Are you there?")
+    assert (busy.status, busy.body["batch_id"]) == (409, job)
+    api.provider.settings.batch_polls = 0
     parked = {"parked": 1, "done": 1}
     eventually(api, lambda: api.get(f"/api/batches/{job}")["counts"] == parked)
     answered = api.decide(agent, approve("call_1"))
     assert (answered.status, answered.messages, answered.stop) == (200, [], "end_turn")
     assert answered.headers["x-lettaweb-continues"] == "batch"
     assert ended(api, job)["status"] == "completed"
+    assert api.send(other, "And live?").stop == "end_turn"
+    said = [message["content"] for message in api.provider.generations[-1].body["messages"]]
+    assert [str(content).count("Hello") for content in said] == [1, 1, 0]  # question, answer, the new question
 
 
 @pytest.mark.server

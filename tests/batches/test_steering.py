@@ -6,9 +6,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+from standardwebhooks import Webhook
+
 from agents.models import OutboxItem, Run, ToolCall
+from agents.outbox.delivery import Delivered, deliver_due
+from agents.outbox.signing import webhook_secret
 from batches.models import BatchItem, BatchJob, BatchMember
 from tests import rest
+from tests.agents.receivers import receiver
 from tests.batches.desk import Desk, roles, weather
 from tests.rest import UNKNOWN
 from tests.scripted.answers import fault, text
@@ -246,6 +252,20 @@ def test_a_callback_is_stored_with_the_end(desk: Desk) -> None:
     assert (shown["callback_url"], shown["callback_sent_at"]) == ("https://example.com/hook", None)
     OutboxItem.objects.update(delivered_at=shown["completed_at"], status_code=204)
     assert desk.job(told)["callback_status_code"] == 204
+
+
+@pytest.mark.parametrize(("end", "status"), [("bad_request", "failed"), ("expired", "expired")])
+def test_a_callback_tells_of_every_end_signed(desk: Desk, settings: Any, end: str, status: str) -> None:
+    settings.LETTAWEB_WEBHOOK_PRIVATE = True
+    with receiver() as hook:
+        job = desk.submitted(*desk.plain(), callback_url=hook.url)
+        desk.round(default=end)
+        assert deliver_due(seconds=10, linger=0) == Delivered(sent=1)
+        ((_, headers, body),) = hook.came
+    told = Webhook(webhook_secret()).verify(body, headers)
+    assert (told["job_id"], told["status"], told["counts"]) == (job, status, {status: 1})
+    shown = desk.job(job)
+    assert (shown["callback_status_code"], bool(shown["callback_sent_at"])) == (200, True)
 
 
 def test_costs_are_the_settings_prices_and_never_invented(desk: Desk, settings: Any) -> None:
