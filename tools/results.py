@@ -9,6 +9,7 @@ from typing import Any
 from lettaweb.lib.text import MAX_DIGITS, UnfitError, clean_json, clean_text
 
 MAX_ERROR = 1000
+MAX_REASON = 4000  # characters of a person's reason that the model is told; the decision keeps all of them
 DEFAULT_LIMIT = 50_000
 _HALVES = ("AM", "PM")
 
@@ -32,8 +33,7 @@ def truncate(text: str, limit: int) -> str:
     """
     if len(text) <= limit:
         return text
-    note = f"function output was truncated since it exceeded the character limit ({len(text)} > {limit})"
-    return f"{text[:limit]}... [NOTE: {note}]"
+    return _cut(text, limit, "function output")
 
 
 def error_text(name: str, exception: str, message: str) -> str:
@@ -42,8 +42,14 @@ def error_text(name: str, exception: str, message: str) -> str:
 
 
 def denial_text(reason: str | None) -> str:
-    """What is told of a call that a person denied."""
-    return clean_text(f"Error: request to call tool denied. User reason: {reason}")
+    """What is told of a call that a person denied; of a reason longer than MAX_REASON the beginning, with a note."""
+    told = reason if reason is None or len(reason) <= MAX_REASON else _cut(reason, MAX_REASON, "the reason")
+    return clean_text(f"Error: request to call tool denied. User reason: {told}")
+
+
+def _cut(text: str, limit: int, what: str) -> str:
+    note = f"{what} was truncated since it exceeded the character limit ({len(text)} > {limit})"
+    return f"{text[:limit]}... [NOTE: {note}]"
 
 
 def for_model(text: str, ok: bool, now: datetime) -> str:

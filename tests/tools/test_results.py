@@ -74,6 +74,12 @@ def test_it_writes_errors_and_denials_as_clients_know_them() -> None:
     assert denial_text(None) == "Error: request to call tool denied. User reason: None"
 
 
+def test_it_clips_a_long_reason_of_a_denial_and_says_so() -> None:
+    told = denial_text("r" * 5000)
+    assert told.startswith("Error: request to call tool denied. User reason: " + "r" * 4000 + "... [NOTE: the reason")
+    assert "(5000 > 4000)" in told
+
+
 @pytest.mark.parametrize(
     ("now", "shown"),
     [

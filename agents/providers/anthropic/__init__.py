@@ -58,7 +58,8 @@ class Anthropic(Vendor[Traits]):
         return adapted(traits, error, wire)
 
     def kept(self, traits: Traits) -> Traits:
-        return replace(traits, replay=True)  # stored thinking was refused for its history, not for the model
+        # Stored thinking and images were refused for themselves, not for the model.
+        return replace(traits, replay=True, images="all")
 
     def wire(self, request: ModelRequest, traits: Traits, *, stream: bool) -> Wire:
         return to_wire(request, traits) | ({"stream": True} if stream else {})

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from agents.providers.base import ModelInfo, ProviderError
+from agents.providers.images import Images, fewer_images
 from agents.providers.lines import count_of, mapping_of, text_of
 
 Thinking = Literal["none", "budget", "adaptive"]
@@ -37,6 +38,7 @@ class Traits:
     binding     whether stored thinking has to stand where it was thought
     max_output  tokens, 0 when unknown
     refused     the forms of thinking that the model did not take
+    images      which images may go along
     """
 
     thinking: Thinking = "adaptive"
@@ -48,6 +50,7 @@ class Traits:
     binding: bool = False
     max_output: int = 0
     refused: frozenset[str] = frozenset()
+    images: Images = "all"
 
 
 def by_name(model: str) -> Traits:
@@ -110,6 +113,8 @@ def adapted(traits: Traits, error: ProviderError, wire: Mapping[str, Any]) -> Tr
     if error.status not in (400, 422):
         return None
     said = error.message
+    if images := fewer_images(traits.images, said, wire):
+        return replace(traits, images=images)
     if "block_binding" in said and traits.binding:
         return replace(traits, binding=False)
     if "tool_choice" in said:

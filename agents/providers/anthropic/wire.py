@@ -22,6 +22,7 @@ from agents.providers.base import (
     ToolSpec,
 )
 from agents.providers.ids import WireIds, wire_name
+from agents.providers.images import with_images
 from agents.providers.lines import load_object
 
 PROVIDER = "anthropic"
@@ -36,7 +37,7 @@ Wire = dict[str, Any]
 
 def to_wire(request: ModelRequest, traits: Traits) -> Wire:
     """The body of a Messages call, without ``stream``."""
-    request = _choosable(request, traits)
+    request = with_images(_choosable(request, traits), traits.images)
     thinking, active = _thinking(request, traits)
     wire: Wire = {
         "model": request.model,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,9 @@ class OpenAI(Vendor[Traits]):
 
     def adapted(self, traits: Traits, error: ProviderError, wire: Mapping[str, Any]) -> Traits | None:
         return adapted(traits, error, wire)
+
+    def kept(self, traits: Traits) -> Traits:
+        return replace(traits, images="all")  # an image was refused for itself, not for the model
 
     def wire(self, request: ModelRequest, traits: Traits, *, stream: bool) -> Wire:
         wire = to_wire(request, traits)

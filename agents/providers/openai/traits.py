@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agents.providers.base import ModelInfo, ProviderError
+from agents.providers.images import Images, fewer_images
 from agents.providers.lines import count_of, text_of
 
 REASONING = re.compile(r"^(o\d|gpt-[5-9])(?!.*chat)")
@@ -31,7 +32,9 @@ BUILT_IN = (
 @dataclass(frozen=True, slots=True)
 class Traits:
     """What may go into a request. ``limit`` names the field of the answer's bound; ``left_out`` are the optional
-    fields that were refused; ``echo``: stored reasoning goes back, as some servers want within a tool loop."""
+    fields that were refused; ``echo``: stored reasoning goes back, as some servers want within a tool loop;
+    ``images`` says which images may go along.
+    """
 
     reasoning: bool = False
     limit: str = "max_tokens"
@@ -39,6 +42,7 @@ class Traits:
     forced: bool = True
     echo: bool = False
     left_out: frozenset[str] = frozenset()
+    images: Images = "all"
 
 
 def plain_name(model: str) -> str:
@@ -71,6 +75,8 @@ def adapted(traits: Traits, error: ProviderError, wire: Mapping[str, Any]) -> Tr
     if error.status not in (400, 422) or error.kind != "bad_request":
         return None
     said = error.message
+    if images := fewer_images(traits.images, said, wire):
+        return replace(traits, images=images)
     if traits.limit in said and (
         "max_completion_tokens" in said or re.search(r"unsupported|extra|unknown|permitted", said)
     ):

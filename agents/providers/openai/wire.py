@@ -16,6 +16,7 @@ from agents.providers.base import (
     ToolSpec,
 )
 from agents.providers.ids import WireIds, wire_name
+from agents.providers.images import with_images
 from agents.providers.lines import load_object
 from agents.providers.openai.strict import strict_schema
 from agents.providers.openai.traits import Traits, plain_name
@@ -29,6 +30,7 @@ Wire = dict[str, Any]
 
 def to_wire(request: ModelRequest, traits: Traits) -> Wire:
     """The body of a chat completion, without ``stream``."""
+    request = with_images(request, traits.images)
     wire: Wire = {
         "model": request.model,
         "messages": _messages(request, traits),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import pytest
@@ -9,7 +10,17 @@ import pytest
 from agents import providers
 from agents.providers.anthropic import Anthropic
 from agents.providers.anthropic.traits import Traits
-from agents.providers.base import ProviderError, ReasoningPart, ToolChoice
+from agents.providers.base import (
+    CallPart,
+    ChatMessage,
+    ImagePart,
+    ProviderError,
+    ReasoningPart,
+    ResultPart,
+    TextPart,
+    ToolChoice,
+)
+from agents.providers.images import LEFT_OUT
 from tests.agents.providers.asking import (
     ADAPTIVE,
     CLAUDE,
@@ -25,10 +36,12 @@ from tests.agents.providers.asking import (
     complete,
     stream,
     text,
+    user,
 )
 from tests.scripted.answers import fault
 from tests.scripted.server import ScriptedProvider
 
+PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"0" * 20).decode()
 WAYS = pytest.mark.parametrize("ask", [stream, complete])
 
 
@@ -109,6 +122,41 @@ async def test_it_leaves_stored_thinking_out_that_the_vendor_does_not_know_again
     await stream(CLAUDE, "q", assistant(*first.parts), "next")
     kinds = [block["type"] for block in vendors.generations[-1].body["messages"][1]["content"]]
     assert kinds == ["thinking", "text"], "other histories keep theirs"
+
+
+@pytest.mark.parametrize(
+    ("handle", "refusal"),
+    [
+        (
+            CLAUDE,
+            "messages.0.content.1: Unable to download the file. Please verify the URL and try again.",
+        ),
+        (GPT, "Error while downloading https://example.org/gone.png."),
+    ],
+)
+async def test_it_leaves_out_an_image_that_the_vendor_cannot_load(
+    vendors: ScriptedProvider, handle: str, refusal: str
+) -> None:
+    gone, here = ImagePart(url="https://example.org/gone.png"), ImagePart("image/png", PNG)
+    result = ResultPart("t", (TextPart("shot"), gone))
+    messages = (user("look", gone, here), assistant(CallPart("t", "get_weather", "{}")), ChatMessage("user", (result,)))
+    vendors.script("", fault("bad_request", refusal))
+    await stream(handle, *messages, tools=[WEATHER])
+    told = str(vendors.generations[-1].body)
+    assert (told.count(LEFT_OUT), "gone.png" in told, PNG in told) == (2, False, True)
+    vendors.script("", fault("bad_request", refusal), fault("bad_request", "Could not process image"))
+    await stream(handle, *messages, tools=[WEATHER])
+    told = str(vendors.generations[-1].body)
+    assert (told.count(LEFT_OUT), PNG in told) == (3, False)
+    await stream(handle, user("look", here))
+    assert PNG in str(vendors.generations[-1].body), "other requests keep theirs"
+    assert vendors.refused == []
+
+
+async def test_it_takes_a_refusal_about_something_else_for_what_it_is(vendors: ScriptedProvider) -> None:
+    vendors.script("", fault("bad_request", "image generation is off"))
+    with pytest.raises(ProviderError):
+        await complete(CLAUDE, "hi")
 
 
 async def test_it_asks_for_the_api_version_that_takes_a_temperature(vendors: ScriptedProvider) -> None:
