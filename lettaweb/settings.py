@@ -47,6 +47,7 @@ ALLOWED_HOSTS: list[str] = env.list(
 LETTAWEB_LEASE_SECONDS: float = env.float("LETTAWEB_LEASE_SECONDS", default=15)
 LETTAWEB_RUN_SECONDS: float = env.float("LETTAWEB_RUN_SECONDS", default=14_400)  # then a run ends as failed
 LETTAWEB_PING_SECONDS: float = env.float("LETTAWEB_PING_SECONDS", default=25.0)
+LETTAWEB_READER_SECONDS: float = env.float("LETTAWEB_READER_SECONDS", default=30.0)  # then one that stalls is cut
 LETTAWEB_MAX_RUNS: int = env.int("LETTAWEB_MAX_RUNS", default=200)
 LETTAWEB_TOOL_SLOTS: int = env.int("LETTAWEB_TOOL_SLOTS", default=max(4, 2 * (os.cpu_count() or 2)))
 LETTAWEB_EVENTS_KEEP_DAYS: int = env.int("LETTAWEB_EVENTS_KEEP_DAYS", default=30)
@@ -274,6 +275,10 @@ SPECTACULAR_SETTINGS = {
     "VERSION": LETTAWEB_VERSION,
     "SERVE_INCLUDE_SCHEMA": False,
     "PREPROCESSING_HOOKS": ["lettaweb.openapi.only_v1"],
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "lettaweb.openapi.with_raw_routes",
+    ],
     "DISABLE_ERRORS_AND_WARNINGS": True,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",

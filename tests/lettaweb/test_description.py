@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from drf_spectacular.validation import validate_schema
 
+from agents.views.stream import matches
+from lettaweb.openapi import RAW
 from tests.rest import CLIENT, get
 
 pytestmark = pytest.mark.django_db
@@ -17,6 +19,9 @@ def test_it_describes_every_path_once() -> None:
     known = {path.rstrip("/") for path in paths}
     assert {"/v1/agents", "/v1/agents/{agent_id}", "/v1/tools", "/v1/blocks", "/v1/tags"} <= known
     assert not any(path.startswith(("/latest", "/api", "/admin")) for path in paths)
+    assert {"/v1/messages/{message_id}", *(path.rstrip("/") for path in RAW)} <= known
+    assert all(matches({"method": "POST", "path": path}) for path in RAW)
+    assert {status for methods in paths.values() for way in methods.values() for status in way["responses"]} == {"200"}
     names = [method["operationId"] for methods in paths.values() for method in methods.values()]
     assert len(names) == len(set(names))
 
