@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from agents.events import Fence
 from agents.events.wake import announce, announce_here, tell_course
+from agents.loop import Advanced
 from agents.loop.course import Course, lock
 from agents.models import Conversation, Driver, Run, RunStatus, ToolCall
 from agents.models.run import ACTIVE
@@ -36,11 +37,15 @@ on_batch_run: list[Callable[[], None]] = []
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A run that a request began or found. ``mine``: this process owns it and must drive it."""
+    """A run that a request began or found.
+
+    ``mine``: this process owns it and must drive it; ``first``: what comes first then, where that is known.
+    """
 
     run: Run
     mine: bool
     fresh: bool = True
+    first: Advanced | None = None
 
     @property
     def fence(self) -> Fence:

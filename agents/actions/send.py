@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
+from agents import loop
 from agents.actions.begin import (
     Started,
     Wanted,
@@ -25,7 +26,8 @@ from agents.context import estimate_tokens
 from agents.loop.compact import window
 from agents.loop.course import Course, add_message
 from agents.loop.ending import close_calls
-from agents.models import Conversation, Message, MessageRole, Run, ToolCall
+from agents.loop.returns import any_open
+from agents.models import Conversation, Message, MessageRole, Run
 from lettaweb.lib.problems import Problem
 
 
@@ -47,7 +49,7 @@ def _begin(conversation: Conversation, request: MessageRequest, sender: Sender) 
         if request.background and _same_request(running, request):
             return Started(running, mine=False, fresh=False)
         raise busy(running)
-    left_open = ToolCall.objects.filter(conversation=conversation, returned=False).exists()
+    left_open = any_open(conversation.pk)
     waiting = waiting_calls(conversation) if left_open else []
     if waiting:
         raise pending(waiting)
@@ -63,9 +65,12 @@ def _begin(conversation: Conversation, request: MessageRequest, sender: Sender) 
     if left_open:
         # Their results belong to the history, not to what this run says: its log stays empty.
         close_calls(course, "This call was never finished; its outcome is unknown.")
+        course.events.clear()
+    course.known.open_calls = False
     for given in request.inputs:
         store_input(course, given)
-    return Started(run, mine=run.owner_id is not None)
+    mine = run.owner_id is not None
+    return Started(run, mine=mine, first=loop.begin(course) if mine else None)
 
 
 def store_input(course: Course, given: Input) -> Message:

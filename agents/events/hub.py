@@ -22,28 +22,33 @@ class Watch:
 
 @dataclass(slots=True)
 class Tail:
-    """The last committed events of a run that this process executes or reads."""
+    """The last committed events of a run that this process executes or reads.
+
+    ``last``: the number of the run's last event; None where only the log knows it.
+    """
 
     batches: deque[Batch] = field(default_factory=deque)
     size: int = 0
     watches: set[Watch] = field(default_factory=set)
     owned: bool = False
+    last: int | None = None
 
     def add(self, batch: Batch) -> None:
-        if self.batches and self.batches[-1].last + 1 != batch.first:
+        if self.last is not None and self.last + 1 != batch.first:
             self.forget()
         self.batches.append(batch)
+        self.last = batch.last
         self.size += len(batch.events)
         while self.size > KEEP and len(self.batches) > 1:
             self.size -= len(self.batches.popleft().events)
 
     def forget(self) -> None:
         self.batches.clear()
-        self.size = 0
+        self.size, self.last = 0, None
 
     def beyond(self, cursor: int) -> list[Batch] | None:
         """The batches beyond ``cursor``; None when they are not (all) here."""
-        if not self.batches or self.batches[0].first > cursor + 1:
+        if self.last is None or (self.batches[0].first if self.batches else self.last + 1) > cursor + 1:
             return None
         return [batch.after(cursor) for batch in self.batches if batch.last > cursor]
 
@@ -75,9 +80,12 @@ class Hub:
         for watch in tail.watches if tail else ():
             watch.changed.set()
 
-    def own(self, run_id: int) -> None:
-        """This process executes ``run_id`` from now on: what it publishes is all there is."""
-        self.tails.setdefault(run_id, Tail()).owned = True
+    def own(self, run_id: int, last: int | None) -> None:
+        """This process executes ``run_id`` from now on: what it publishes beyond ``last`` is all there is."""
+        tail = self.tails.setdefault(run_id, Tail())
+        tail.owned = True
+        if tail.last is None:
+            tail.last = last
 
     def disown(self, run_id: int) -> None:
         tail = self.tails.get(run_id)

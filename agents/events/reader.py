@@ -59,8 +59,8 @@ async def _patiently(work: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P
 
 async def _next(run_id: int, cursor: int, tail: Tail) -> list[Batch]:
     """What there is beyond ``cursor``: of a run that is over at least its terminal events."""
-    near = tail.beyond(cursor) if tail.owned else None
-    if near is not None:
+    near = tail.beyond(cursor)
+    if near or (near is not None and tail.owned):  # what is here has committed; only an owner knows that it is all
         return near
     batches = await in_db_read(page, run_id, cursor)
     if not batches and not tail.owned and await in_db_read(_over, run_id):

@@ -26,15 +26,20 @@ UNDO_SECONDS = 5.0
 log = structlog.get_logger(__name__)
 
 
-async def drive(fence: Fence, wish: Wish) -> bool:
+async def drive(fence: Fence, wish: Wish, first: Advanced | None = None) -> bool:
     """Run ``fence``'s run to its end, or to where ``wish`` lets it leave; whether it ended.
 
-    Raises :class:`loop.Lost` when somebody else took or ended it.
+    ``first``: what the transaction that began the run said comes first. Raises :class:`loop.Lost` when somebody
+    else took or ended it.
     """
     outcome: Outcome = None
     last = 0 if fence.epoch == 1 else None
     while True:
-        advanced, last = await _advance(fence, outcome, wish, last=last)
+        if first is None:
+            advanced, last = await _advance(fence, outcome, wish, last=last)
+        else:
+            advanced, first = first, None
+            last = _publish(fence, advanced) or last
         match advanced.order:
             case Ask():
                 reach("ask")
@@ -73,9 +78,12 @@ async def _advance(fence: Fence, outcome: Outcome, wish: Wish, *, last: int | No
     return advanced, known[0]
 
 
-def _publish(fence: Fence, advanced: Advanced) -> None:
-    if advanced.batch is not None:
-        hub.publish(fence.run_id, advanced.batch)
+def _publish(fence: Fence, advanced: Advanced) -> int | None:
+    """Tell readers what was logged; the number of its last event, None for nothing."""
+    if advanced.batch is None:
+        return None
+    hub.publish(fence.run_id, advanced.batch)
+    return advanced.batch.last
 
 
 async def _undo(fence: Fence, storing: asyncio.Task[Advanced]) -> None:

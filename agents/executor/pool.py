@@ -16,7 +16,7 @@ from agents.events.wake import waker
 from agents.executor import lease, process
 from agents.executor.drive import drive
 from agents.executor.storing import Wish
-from agents.loop import Lost
+from agents.loop import Advanced, Lost
 from agents.loop.crash import TOO_LATE, fail_run
 from lettaweb.lib.db import in_db
 from lettaweb.lib.transient import ERRORS, passes
@@ -104,23 +104,23 @@ class Pool:
         self.reserved -= 1
         self._ended.set()
 
-    def adopt(self, fence: Fence) -> None:
-        """Start the task of a run that is ours already."""
+    def adopt(self, fence: Fence, first: Advanced | None = None) -> None:
+        """Start the task of a run that is ours already. ``first``: what comes first, where that was looked at."""
         known = self.held.get(fence.run_id)
         if known is not None and known.fence.epoch >= fence.epoch:
             return
-        hub.own(fence.run_id)
+        hub.own(fence.run_id, 0 if fence.epoch == 1 else None)
         wish = Wish()
-        task = asyncio.get_running_loop().create_task(self._drive(fence, wish), name=f"run-{fence.run_id}")
+        task = asyncio.get_running_loop().create_task(self._drive(fence, wish, first), name=f"run-{fence.run_id}")
         held = self.held[fence.run_id] = Held(fence, task, wish)
         task.add_done_callback(lambda _: self._forget(held))
 
     # --- work ---
 
-    async def _drive(self, fence: Fence, wish: Wish) -> None:
+    async def _drive(self, fence: Fence, wish: Wish, first: Advanced | None) -> None:
         ended = False
         try:
-            ended = await drive(fence, wish)
+            ended = await drive(fence, wish, first)
         except Lost:
             log.info("run_not_ours", run=fence.run_id)
         except asyncio.CancelledError:

@@ -52,6 +52,7 @@ __all__ = [
     "Summarize",
     "Summarized",
     "advance",
+    "begin",
     "store",
     "unclaim",
     "wake_cold",
@@ -71,6 +72,11 @@ def advance(
         advanced = Advanced(next_order(course, hold), course.log())
         reach("advance")
         return advanced
+
+
+def begin(course: Course) -> Advanced:
+    """What comes first for a run that this transaction makes; call it last in the transaction."""
+    return Advanced(next_order(course), course.log())
 
 
 def store(fence: Fence, outcome: Ran) -> None:

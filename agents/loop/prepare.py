@@ -20,7 +20,7 @@ from agents.memory.compile import compiled_prompt
 from agents.models import Message, MessageContext, MessageRole, Run, Step, StepStatus
 from agents.providers.base import ModelRequest
 from agents.wire.messages import date
-from lettaweb.lib.statements import insert
+from lettaweb.lib.statements import PreparedValues, insert
 from tools import rules
 
 DEFAULT_MAX_TOKENS = 4096
@@ -97,8 +97,14 @@ def in_context(course: Course) -> list[context.HistoryMessage]:
     """What the model sees, oldest first."""
     if course.known.history is not None:
         return course.known.history
-    rows = Message.objects.filter(conversation=course.conversation, context__gt=MessageContext.OUT).order_by("id")
-    return [seen_message(*row) for row in rows.values_list(*SEEN)]
+    return [seen_message(*row) for row in _seen(course.conversation.pk)]
+
+
+_seen = PreparedValues(
+    lambda key: (
+        Message.objects.filter(conversation=key, context__gt=MessageContext.OUT).order_by("id").values_list(*SEEN)
+    )
+)
 
 
 def seen_message(*row: Any) -> context.HistoryMessage:

@@ -7,15 +7,26 @@ from typing import Any
 
 from agents.loop.course import Course, add_message
 from agents.models import Message, MessageRole, Step, ToolCall
+from lettaweb.lib.statements import PreparedValues
 
 
 def open_calls(conversation_id: int) -> list[ToolCall]:
     """The calls of a conversation whose results are not in its history yet, in emission order."""
-    rows = ToolCall.objects.filter(conversation_id=conversation_id, returned=False)
     # Most requests find none: the cheap question comes first.
-    if not rows.exists():
+    if not any_open(conversation_id):
         return []
+    rows = ToolCall.objects.filter(conversation_id=conversation_id, returned=False)
     return list(rows.select_related("step", "message", "tool").order_by("id"))
+
+
+def any_open(conversation_id: int) -> bool:
+    """Whether a conversation has calls whose results are not in its history yet."""
+    return bool(_some_open(conversation_id))
+
+
+_some_open = PreparedValues(
+    lambda key: ToolCall.objects.filter(conversation=key, returned=False).order_by().values_list("pk")[:1]
+)
 
 
 def return_results(course: Course, calls: Sequence[ToolCall]) -> Message:

@@ -26,13 +26,24 @@ _known: dict[str, tuple[float, Caller]] = {}
 
 def known(key: str, find: Callable[[], Caller]) -> Caller:
     """The caller behind ``key``, from memory or from ``find``, with a user object of the asker's own."""
+    remembered = recall(key)
+    if remembered is not None:
+        return remembered
+    caller = find()
+    caller.user.get_all_permissions()  # kept on the object
+    if len(_known) >= _MOST:
+        _known.clear()
+    _known[key] = (time.monotonic() + SECONDS, caller)
+    return _own(caller)
+
+
+def recall(key: str) -> Caller | None:
+    """The caller behind ``key`` from memory alone."""
     until, caller = _known.get(key, (0.0, None))
-    if caller is None or until < time.monotonic():
-        caller = find()
-        caller.user.get_all_permissions()  # kept on the object
-        if len(_known) >= _MOST:
-            _known.clear()
-        _known[key] = (time.monotonic() + SECONDS, caller)
+    return None if caller is None or until < time.monotonic() else _own(caller)
+
+
+def _own(caller: Caller) -> Caller:
     return replace(caller, user=copy.copy(caller.user))
 
 

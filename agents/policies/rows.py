@@ -15,6 +15,7 @@ from django.db.models.functions import Cast
 from agents.models import Agent, Conversation, Message, Run, Step
 from lettaweb.lib import ids
 from lettaweb.lib.problems import Problem
+from lettaweb.lib.statements import Prepared, PreparedByUuid
 from tools.models import Row
 
 T = TypeVar("T")
@@ -24,8 +25,12 @@ DEFAULT = "default"
 
 def agent(wire: str, rows: QuerySet[Agent] | None = None) -> Agent:
     """The agent ``wire`` from ``rows`` (all)."""
-    rows = Agent.objects.all() if rows is None else rows
-    return _known(rows.filter(uuid=ids.parse("agent", wire)).first(), "Agent", wire)
+    uuid = ids.parse("agent", wire)
+    found = next(iter(_agents(uuid)), None) if rows is None else rows.filter(uuid=uuid).first()
+    return _known(found, "Agent", wire)
+
+
+_agents = PreparedByUuid(lambda key: Agent.objects.filter(uuid=key).order_by())
 
 
 def named_agent(wire: str) -> Agent:
@@ -55,9 +60,14 @@ def conversation(wire: str, agent_id: str = "") -> Conversation:
 
 def default_conversation(owner: Agent) -> Conversation:
     """The agent's own conversation, made if an agent has none."""
-    found, _ = Conversation.objects.get_or_create(agent=owner, is_default=True)
+    found = next(iter(_defaults(owner.pk)), None)
+    if found is None:
+        found, _ = Conversation.objects.get_or_create(agent=owner, is_default=True)
     found.agent = owner
     return found
+
+
+_defaults = Prepared(lambda key: Conversation.objects.filter(agent=key, is_default=True).order_by())
 
 
 def keys(model: type[Row], wires: Iterable[str]) -> list[int]:

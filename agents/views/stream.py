@@ -104,7 +104,7 @@ async def _started(visit: _Visit, request: MessageRequest, found: re.Match[str])
         started = await in_db(_start, visit, request, (found, owner))
         reach("started")
         if started.mine:
-            pool.adopt(started.fence)
+            pool.adopt(started.fence, started.first)
     finally:
         if owner is not None:
             pool.unreserve()

@@ -6,15 +6,21 @@ conversions, so what is stored and read is what ``save()`` and the query set wou
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+from uuid import UUID
 
 from django.db import DEFAULT_DB_ALIAS, connection
-from django.db.models import Field, Model, QuerySet
+from django.db.models import Field, Model, QuerySet, UUIDField
 
+K = TypeVar("K")
 M = TypeVar("M", bound=Model)
 
-MARK = 7_340_981_725  # stands for the key while a query is compiled; no row will ever have it
+# They stand for the key while a query is compiled; no row will ever have them.
+MARK = 7_340_981_725
+MARK_UUID = UUID("7c5f3a4e-0d0f-4f6e-9d3b-1f6d2a5b8c91")
+_UUID: UUIDField[UUID, UUID] = UUIDField()
 PLAIN = frozenset(
     {
         "AutoField", "BigAutoField", "BigIntegerField", "BooleanField", "CharField", "IntegerField",
@@ -78,33 +84,81 @@ def update_statement(model: type[Model], names: tuple[str, ...]) -> tuple[str, l
     return statement, [_value(field) for field in fields]
 
 
-class Prepared(Generic[M]):
-    """A query by one number, compiled at its first call.
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    """A statement with the parameters beside its key, and how its rows are converted."""
 
-    ``build`` makes the query set for a key; the key may stand in it anywhere as a plain parameter. Calling
-    gives the list of rows. Related rows, prefetches, annotations and values are not known.
+    statement: str
+    parameters: Sequence[Any]
+    mark: Any
+    compiler: Any
+    converters: Any
+
+    def rows(self, key: Any) -> Any:
+        with connection.cursor() as cursor:
+            cursor.execute(self.statement, [key if value == self.mark else value for value in self.parameters])
+            rows: Any = cursor.fetchall()
+        return self.compiler.apply_converters(rows, self.converters) if self.converters else rows
+
+
+class _Query(Generic[K]):
+    """A query by one key, compiled at its first call.
+
+    ``build`` makes the query set for a key; the key may stand in it anywhere as a plain parameter.
     """
 
-    def __init__(self, build: Callable[[int], QuerySet[M]]) -> None:
-        self._build = build
-        self._compiled: dict[str, tuple[str, list[Any], Any, Any]] = {}
+    def __init__(self, build: Callable[[K], QuerySet[Any, Any]], mark: K) -> None:
+        self._build, self._mark = build, mark
+        self._compiled: dict[str, _Compiled] = {}
 
-    def __call__(self, key: int) -> list[M]:
+    def rows(self, key: K) -> tuple[Any, type[Model]]:
         compiled = self._compiled.get(connection.vendor)
         if compiled is None:
             compiled = self._compiled[connection.vendor] = self._compile()
-        statement, parameters, compiler, converters = compiled
-        with connection.cursor() as cursor:
-            cursor.execute(statement, [key if value == MARK else value for value in parameters])
-            rows: Any = cursor.fetchall()
-        if converters:
-            rows = compiler.apply_converters(rows, converters)
-        model: type[M] = compiler.query.model
-        names = [field.attname for field in model._meta.concrete_fields]
-        return [model.from_db(DEFAULT_DB_ALIAS, names, row) for row in rows]
+        return compiled.rows(_stored(key)), compiled.compiler.query.model
 
-    def _compile(self) -> tuple[str, list[Any], Any, Any]:
-        compiler: Any = self._build(MARK).query.get_compiler(connection=connection)
+    def _compile(self) -> _Compiled:
+        compiler: Any = self._build(self._mark).query.get_compiler(connection=connection)
         statement, parameters = compiler.as_sql()
         converters = compiler.get_converters([column[0] for column in compiler.select])
-        return statement, list(parameters), compiler, converters
+        return _Compiled(statement, tuple(parameters), _stored(self._mark), compiler, converters)
+
+
+def _stored(key: Any) -> Any:
+    """A key as the database takes it."""
+    return _UUID.get_db_prep_value(key, connection) if isinstance(key, UUID) else key
+
+
+class Prepared(Generic[M]):
+    """Rows by one number: calling gives their list. Related rows, prefetches and annotations are not known."""
+
+    def __init__(self, build: Callable[[int], QuerySet[M]]) -> None:
+        self._query = _Query(build, MARK)
+
+    def __call__(self, key: int) -> list[M]:
+        return _objects(*self._query.rows(key))
+
+
+class PreparedByUuid(Generic[M]):
+    """The same by a UUID."""
+
+    def __init__(self, build: Callable[[UUID], QuerySet[M]]) -> None:
+        self._query = _Query(build, MARK_UUID)
+
+    def __call__(self, key: UUID) -> list[M]:
+        return _objects(*self._query.rows(key))
+
+
+class PreparedValues:
+    """The same for a query set of ``values_list``: calling gives the list of rows, each a sequence."""
+
+    def __init__(self, build: Callable[[int], QuerySet[Any, Any]]) -> None:
+        self._query = _Query(build, MARK)
+
+    def __call__(self, key: int) -> list[Sequence[Any]]:
+        return list(self._query.rows(key)[0])
+
+
+def _objects(rows: Any, model: type[Model]) -> list[Any]:
+    names = [field.attname for field in model._meta.concrete_fields]
+    return [model.from_db(DEFAULT_DB_ALIAS, names, row) for row in rows]

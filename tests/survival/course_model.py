@@ -130,13 +130,13 @@ class World:
                 raise
             return False
         if started.fresh:
-            self.take(started.run)
+            self.take(started.run, started.first)
         return True
 
     # --- the executor ---
 
-    def take(self, run: Run) -> None:
-        """A process claims the run, or has it already."""
+    def take(self, run: Run, first: loop.Advanced | None = None) -> None:
+        """A process claims the run, or has it already and was told what comes ``first``."""
         if run.owner_id is None:
             Run.objects.filter(pk=run.pk, status__in=ACTIVE).update(
                 owner=self.process, epoch=F("epoch") + 1, status=RunStatus.RUNNING
@@ -144,18 +144,26 @@ class World:
             run.refresh_from_db()
         self.readers.setdefault(run.pk, Reader(run.pk))
         self.driver = Driver(Fence(run.pk, run.epoch))
-        self.go(None)
+        if first is None:
+            self.go(None)
+        else:
+            self._heed(first.order)
 
     def go(self, outcome: Outcome) -> None:
         """The driver tells the loop what came of its order, and gets the next one."""
         driver = self.driver
         assert driver is not None
         try:
-            driver.order = loop.advance(driver.fence, outcome).order
+            order = loop.advance(driver.fence, outcome).order
         except Lost:
             self.driver = None
             return
-        driver.written, driver.ran = [], set()
+        self._heed(order)
+
+    def _heed(self, order: loop.Order | None) -> None:
+        driver = self.driver
+        assert driver is not None
+        driver.order, driver.written, driver.ran = order, [], set()
         match driver.order:
             case Ask():
                 self.requests.append(driver.order.request)
