@@ -7,18 +7,34 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
 import psutil
 import pytest
 
-from tests.scripted.answers import answer, text
+from tests import databases
+from tests.scripted.answers import answer, text, tool_use
 from tests.scripted.server import ScriptedProvider
 from tests.servers import ROOT, ServerProcess, base, clean_environment
-from tests.stories.client import Client, text_of
-from tests.survival.kit import LEASE, WAIT, Follower, check_whole, follow, wait_until
+from tests.stories.client import Client, approve, text_of
+from tests.survival.kit import (
+    LEASE,
+    MARK,
+    WAIT,
+    Faults,
+    Follower,
+    Scenario,
+    World,
+    check_whole,
+    follow,
+    marks,
+    through_a_crash,
+    wait_until,
+)
+from tests.survival.test_interrupted_tools import UNKNOWN, asked, returns, set_of_three
+from tests.survival.test_takeover import SECOND, asked_again
 
 pytestmark = pytest.mark.server
 MakeServer = Callable[..., ServerProcess]
@@ -46,15 +62,13 @@ def kill_supervisor(server: ServerProcess) -> None:
     server.start()
 
 
-def kill_all(server: ServerProcess) -> None:
-    server.kill()
-    server.start()
-
-
-def test_it_goes_on_whatever_is_killed(make_server: MakeServer, provider: ScriptedProvider) -> None:
-    server = make_server(LETTAWEB_LEASE_SECONDS=LEASE)
+def test_it_goes_on_whatever_is_killed(
+    make_server: MakeServer, faults: Faults, provider: ScriptedProvider, tmp_path: Path
+) -> None:
+    given = {"LETTAWEB_LEASE_SECONDS": LEASE, "LETTAWEB_SANDBOX_UNSAFE": "1", "LETTAWEB_DEBUG": "1"}
+    server = make_server(LETTAWEB_FAULTS=str(faults.directory), **given)
     with Client(server.url, provider) as api:
-        for number, kill in enumerate((kill_web, kill_supervisor, kill_all)):
+        for number, kill in enumerate((kill_web, kill_supervisor)):
             agent = api.agent()
             once = answer(text(SAID), hold=f"gate {number}", hold_at=8)
             provider.script(f"go {number}", once, answer(text(SAID)))
@@ -65,8 +79,62 @@ def test_it_goes_on_whatever_is_killed(make_server: MakeServer, provider: Script
             follower.join()
             assert check_whole(api, agent, follower)["status"] == "completed"
             assert list(text_of(follower.chunks).values()) == [SAID]
+        through_a_crash(
+            World(server, faults, provider),
+            asked_again(api, "the same", *SECOND["the same"]),
+            asked_again(api, "something else", *SECOND["something else"]),
+            unanswered(api),
+            set_of_three(api, tmp_path),
+            asked(api, tmp_path, "it happened"),
+            undecided(api, tmp_path / "undecided"),
+            ended_and_not_stored(api, faults, tmp_path / "ended"),  # last: from there on the web process stands still
+        )
     assert provider.refused == []
     assert server.terminate() == 0
+
+
+def unanswered(api: Client) -> Scenario:
+    """The model was asked and had not said a word."""
+    agent = api.agent()
+    api.provider.script("[silent]", answer(text("late"), hold="silent"), answer(text(SAID)))
+    follower = follow(api, agent, "go [silent]")
+    api.provider.await_held("silent", WAIT)
+    yield
+    follower.join()
+    assert check_whole(api, agent, follower)["status"] == "completed"
+    assert list(text_of(follower.chunks).values()) == [SAID]
+
+
+def undecided(api: Client, path: Path) -> Scenario:
+    """A call waited for people: it waits on, and what they decide afterwards happens once."""
+    tool = api.gated(MARK)
+    agent = api.agent(tool)
+    call = tool_use(tool["name"], {"path": str(path), "text": "one"})
+    api.provider.script("[undecided]", answer(call), answer(text("done")))
+    (call_id,) = api.send(agent, "go [undecided]").waiting
+    before = api.runs(agent)
+    yield
+    assert api.runs(agent) == before
+    assert [run["stop_reason"] for run in before] == ["requires_approval"]
+    assert api.decide(agent, approve(call_id)).stop == "end_turn"
+    assert marks(path) == ["one"]
+
+
+def ended_and_not_stored(api: Client, faults: Faults, path: Path) -> Scenario:
+    """A tool had done its work, and nobody had written that down."""
+    tool = api.tool(MARK)
+    agent = api.agent(tool)
+    call = tool_use(tool["name"], {"path": str(path), "text": "one"})
+    api.provider.script("[ended]", answer(call), answer(text("I do not know.")))
+    faults.arm("acted", "wait")
+    follower = follow(api, agent, "go [ended]")
+    faults.await_hit("acted")
+    yield
+    follower.join()
+    assert check_whole(api, agent, follower)["status"] == "completed"
+    assert marks(path) == ["one"]
+    ((status, told),) = returns(api, agent)
+    assert (status, UNKNOWN in told) == ("error", True)
 
 
 MIGRATE = """
@@ -89,15 +157,43 @@ with connection.execute_wrapper(count):
 """
 
 
+KILLS = (4, 60, 90)  # statements that a migration got to do
+
+
 def test_it_starts_after_a_migration_was_killed(make_server: MakeServer, tmp_path: Path) -> None:
     database = f"sqlite:///{tmp_path / 'lettaweb.sqlite3'}"
-    variables = {**clean_environment(), **base(tmp_path), "DATABASE_URL": database}
-    for after in (4, 25, 60, 90):
-        given = {**variables, "KILL_AFTER": str(after)}
-        done = subprocess.run([sys.executable, "-c", MIGRATE], env=given, cwd=ROOT, capture_output=True, timeout=120)
-        assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+    for after in KILLS:
+        kill_migration(tmp_path, database, after)
     server = make_server(data_dir=tmp_path, DATABASE_URL=database)
     assert server.get("/v1/agents/").status_code == 200
     assert server.terminate() == 0
     with sqlite3.connect(tmp_path / "lettaweb.sqlite3") as file:
         assert file.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+@pytest.mark.postgresql
+def test_it_migrates_postgresql_after_a_migration_was_killed(tmp_path: Path, empty_database: str) -> None:
+    for after in KILLS[1:]:
+        kill_migration(tmp_path, empty_database, after)
+    again = migrate(tmp_path, empty_database)
+    assert again.returncode == 0, again.stderr.decode()
+
+
+@pytest.fixture
+def empty_database(make_database: Callable[[], str]) -> Iterator[str]:
+    make_database()  # skips where there is no PostgreSQL
+    url = databases.create()
+    yield url
+    databases.drop(url)
+
+
+def kill_migration(place: Path, database: str, after: int) -> None:
+    done = migrate(place, database, after=after)
+    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+
+
+def migrate(place: Path, database: str, *, after: int = 1_000_000) -> subprocess.CompletedProcess[bytes]:
+    given = {**clean_environment(), **base(place), "DATABASE_URL": database, "KILL_AFTER": str(after)}
+    return subprocess.run(
+        [sys.executable, "-c", MIGRATE], env=given, cwd=ROOT, capture_output=True, timeout=120, check=False
+    )
