@@ -19,6 +19,7 @@ from django.utils import timezone
 from agents.actions.desk import warn_before
 from agents.models import Agent, CallState, Driver, ToolCall
 from agents.models.toolcall import WAITING, Outcome, calls_that_wait
+from agents.wire import redact
 from lettaweb.lib import ids
 from tools.models import Risk, Tool
 
@@ -73,6 +74,7 @@ class Wish:
     agent: str = ""
     source: str = ""
     outcome: str = ""
+    q: str = ""
     after: str = ""
 
     @property
@@ -83,8 +85,13 @@ class Wish:
     @property
     def named(self) -> list[tuple[str, str]]:
         view = "" if self.view == "waiting" else self.view
-        rest = ("risk", "tool", "agent", "source", "outcome")
+        rest = ("risk", "tool", "agent", "source", "outcome", "q")
         return [("view", view), *[(name, getattr(self, name)) for name in rest]]
+
+    @property
+    def filtered(self) -> bool:
+        """Whether it leaves something of its view out."""
+        return any(value for _, value in self.named[1:])
 
     @property
     def history(self) -> bool:
@@ -98,7 +105,7 @@ class Wish:
 def wish_of(query: Mapping[str, Any]) -> Wish:
     """Read a query string; what it does not know is ignored."""
     view, risk = str(query.get("view", "")), str(query.get("risk", ""))
-    texts = {name: str(query.get(name, ""))[:300] for name in ("tool", "agent", "after", "outcome")}
+    texts = {name: str(query.get(name, ""))[:300] for name in ("tool", "agent", "after", "outcome", "q")}
     return Wish(
         view=view if view in VIEWS else "waiting",
         risk=risk if risk in RISKS else "",
@@ -144,7 +151,17 @@ def _filtered(rows: QuerySet[ToolCall], wish: Wish) -> QuerySet[ToolCall]:
         rows = rows.filter(step__run__driver=Driver.BATCH)
     if wish.history and wish.outcome and wish.outcome in Outcome.values:
         rows = rows.filter(outcome=wish.outcome)
-    return rows
+    return rows.filter(_mentions(wish.q.strip())) if wish.q.strip() else rows
+
+
+def _mentions(q: str) -> Q:
+    """Calls that mention ``q``. Arguments count where none is secret: nobody finds a secret out by searching."""
+    tools = Tool.objects.only("json_schema", "secret_fields")
+    secretive = [tool.pk for tool in tools if redact.of_tool(tool).declared]
+    given = Q(arguments__icontains=q) | Q(edited_arguments__icontains=q)
+    people = Q(agent__name__icontains=q) | Q(decided_by__username__icontains=q) | Q(reason__icontains=q)
+    named = Q(name__icontains="_".join(q.split()))
+    return named | people | (given & Q(tool__isnull=False) & ~Q(tool__in=secretive))
 
 
 def with_neighbours(rows: QuerySet[ToolCall]) -> QuerySet[ToolCall]:

@@ -176,6 +176,7 @@ def side(context: template.Context) -> dict[str, Any]:
         "user": request.user,
         "csrf_token": context.get("csrf_token"),
         "views": [(name, label, found.get(name), name == current) for name, label in VIEWS.items()],
+        "waiting": found["waiting"],
         "here": context.get("here", ""),
         "running": Run.objects.filter(status__in=ACTIVE).count(),
         "last": ToolCall.objects.filter(decided_at__isnull=False).order_by("-decided_at").only("decided_at").first(),

@@ -12,12 +12,12 @@ from lettaweb.lib.text import shorten
 
 MAX_VALUE = 60
 MAX_TITLE = 160
-_WORDS = re.compile(r"[_\-\s]+|(?<=[a-z0-9])(?=[A-Z])")
+_WORDS = re.compile(r"[_\-\s]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def human(name: str) -> str:
     """``refundOrder`` and ``refund_order`` as "refund order"."""
-    return " ".join(word.lower() if not word.isupper() else word for word in _WORDS.split(name) if word)
+    return " ".join(word.lower() if not word[1:].isupper() else word for word in _WORDS.split(name) if word)
 
 
 def title(call: ToolCall) -> str:
@@ -33,7 +33,8 @@ def sentence(call: ToolCall) -> str:
     what = title(call)
     if call.state == CallState.UNKNOWN:
         return f"Nobody knows whether this ran for {call.agent.name}: {what}"
-    return f"{call.agent.name} wants to {what[:1].lower()}{what[1:]}"
+    first = what[:1] if what[:2].isupper() else what[:1].lower()
+    return f"{call.agent.name} wants to {first}{what[1:]}"
 
 
 def _shown(value: Any) -> str:

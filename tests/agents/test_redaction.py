@@ -124,6 +124,7 @@ def test_it_keeps_secrets_out_of_rows_sentences_and_the_note_of_an_edit() -> Non
         ("refund_order", "refund order"),
         ("refundOrder", "refund order"),
         ("sendHTTP-request", "send HTTP request"),
+        ("HTTPGetWithAVeryLongName", "HTTP get with a very long name"),
         ("_x_", "x"),
         ("", ""),
     ],

@@ -86,7 +86,7 @@ def settled_call(outcome: str = Outcome.RAN, *, ok: bool = True, **fields: Any) 
     """A call that was decided a minute ago."""
     now = timezone.now() - timedelta(minutes=1)
     values = {"state": CallState.DONE, "outcome": outcome, "result_ok": ok, "decided_at": now, "finished_at": now}
-    return waiting_call(**{**values, "result_text": "done", "returned": True, **fields})
+    return waiting_call(fields.pop("given", None), **{**values, "result_text": "done", "returned": True, **fields})
 
 
 def fill(waiting: int, decided: int) -> None:

@@ -92,8 +92,67 @@ def test_it_filters_by_what_stands_in_the_address(operator: Client) -> None:
     assert "Nothing matches" in text_of(operator.get("/approvals/?tool=none"))
 
 
+def test_it_finds_what_is_mentioned(operator: Client) -> None:
+    otto = User.objects.create(username="otto")
+    order = waiting_call({"order": 20418, "amount": 1}, agent_name="billing")
+    denied = settled_call(Outcome.DENIED, ok=False, decided_by=otto, reason="Ask Legal first.", agent_name="clerk")
+    schema = {"type": "object", "properties": {"pin": {"type": "string", "format": "password"}}}
+    secret = settled_call(given={"pin": "hunter2"}, tool=make_tool("open_vault", schema))
+    wanted = {
+        "q=20418&tool=refund_order": [order],
+        "q=BILLING": [order],
+        "view=history&q=otto": [denied],
+        "view=history&q=legal": [denied],
+        "view=history&q=clerk&outcome=denied": [denied],
+        "view=history&q=clerk&outcome=ran": [],
+        "view=history&q=open+vault": [secret],
+        "view=history&q=hunter2": [],  # or one could find a secret out letter by letter
+    }
+    for query, calls in wanted.items():
+        page = operator.get(f"/approvals/?{query}")
+        assert keys(page) == [call.pk for call in calls], query
+        assert calls or "Nothing matches" in text_of(page), query
+    assert 'value="clerk"' in text_of(operator.get("/approvals/?view=history&q=clerk"))
+
+
 @pytest.mark.parametrize(
-    "query", ["view=x", "risk=1", "after=1~2", "after=a~b~c~d", "after=1e99~high~~1", "agent=zzz", "call=%00"]
+    ("view", "words"),
+    [
+        ("waiting", "No call is waiting"),
+        ("mine", "You keep no call"),
+        ("expiring", "Nothing expires soon"),
+        ("unknown", "No outcome is unknown"),
+        ("history", "Nothing here yet"),
+    ],
+)
+def test_it_says_why_a_view_is_empty(operator: Client, view: str, words: str) -> None:
+    assert words in text_of(operator.get(f"/approvals/?view={view}"))
+
+
+def test_it_names_the_call_that_comes_next(operator: Client, viewer: Client) -> None:
+    first, second = waiting_call(risk="high"), waiting_call({"order": 7, "amount": 1}, risk="low")
+    for call, following in ((first, "order 7"), (second, "order 20418")):
+        page = text_of(operator.get(f"/approvals/{call.wire_id}/"))
+        assert re.search(rf'id="next">Next: Refund order: {following}', page)
+        assert 'id="next"' not in text_of(viewer.get(f"/approvals/{call.wire_id}/"))
+    second.delete()
+    assert 'id="next"></p>' in text_of(operator.get(f"/approvals/{first.wire_id}/"))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "view=x",
+        "q=%00",
+        "q=%25_%27",
+        "q=" + "x" * 5000,
+        "risk=1",
+        "after=1~2",
+        "after=a~b~c~d",
+        "after=1e99~high~~1",
+        "agent=zzz",
+        "call=%00",
+    ],
 )
 def test_it_survives_addresses_that_make_no_sense(operator: Client, call: ToolCall, query: str) -> None:
     assert operator.get(f"/approvals/?{query}").status_code == 200

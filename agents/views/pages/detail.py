@@ -14,7 +14,7 @@ from agents.actions import desk
 from agents.actions.desk.find import find
 from agents.filters.context import talk_before, trail, why
 from agents.filters.counts import counts_once
-from agents.filters.queue import Wish, kept, wish_of
+from agents.filters.queue import Wish, kept, next_after, wish_of
 from agents.forms.arguments import Edited, boxes_of
 from agents.models import CallComment, CallKind, CallState, Decision, Run, ToolCall
 from agents.models.run import ACTIVE
@@ -45,7 +45,8 @@ def call_url(call: ToolCall, query: str = "") -> str:
 
 
 def detail_context(request: HttpRequest, uuid: UUID, wish: Wish, **extra: Any) -> dict[str, Any]:
-    """What the detail of a call needs. ``extra``: panel, edited (a form that came back), revealed, notices."""
+    """What the detail of a call needs. ``extra``: panel, edited (a form that came back), revealed, notices,
+    following (the call after it, where the list knows)."""
     call = find(uuid)
     may_decide = can(request.user, DECIDE)
     panel = extra.get("panel", "") if call.waiting and may_decide else ""
@@ -71,12 +72,19 @@ def detail_context(request: HttpRequest, uuid: UUID, wish: Wish, **extra: Any) -
         "high": call.risk == Risk.HIGH,
         "presets": desk.PRESETS,
         "undoable": may_decide and undoable(call),
+        "following": extra["following"] if "following" in extra else _following(request, call, wish, panel),
         "mine": call.held_by_id == request.user.pk and kept(call),
         "notices": extra.get("notices", ()),
         **_edit_form(call, panel, extra.get("edited")),
         **_done(str(extra.get("done") or request.GET.get("done", ""))),
     }
     return {**context, **{name: extra[name] for name in ("confirm", "typed") if name in extra}}
+
+
+def _following(request: HttpRequest, call: ToolCall, wish: Wish, panel: str) -> ToolCall | None:
+    """The call that a decision about ``call`` opens, named where it can be decided with one click."""
+    decidable = call.waiting and not panel and can(request.user, DECIDE)
+    return next_after(call, wish, request.user) if decidable else None
 
 
 def _edit_form(call: ToolCall, panel: str, edited: Edited | None) -> dict[str, Any]:

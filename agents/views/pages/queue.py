@@ -50,7 +50,7 @@ def queue_context(request: HttpRequest, wish: Wish, chosen: int | None = None) -
         "chosen": chosen,
         "risks": Risk.choices[::-1],
         "choices": {"outcomes": OUTCOMES} if wish.history else choices(wish),
-        "chosen_here": ("outcome",) if wish.history else ("tool", "agent"),
+        "chosen_here": ("outcome", "q") if wish.history else ("tool", "agent", "q"),
         "may_decide": can(request.user, DECIDE),
         "now": now,
         "newest": beyond,
@@ -65,8 +65,9 @@ def queue(request: HttpRequest) -> HttpResponse:
     context = queue_context(request, wish)
     if wants_fragment(request) and request.htmx.target == "queue":  # type: ignore[attr-defined]
         return render(request, "approvals/_queue.html", context)
-    first = context["page"].rows[0] if context["page"].rows and not wish.history else None
-    beside = detail_context(request, first.uuid, wish) if first else empty_context(request, wish)
+    rows = [] if wish.history else context["page"].rows
+    first, following = rows[0] if rows else None, rows[1] if len(rows) > 1 else None
+    beside = detail_context(request, first.uuid, wish, following=following) if first else empty_context(request, wish)
     return render(request, "approvals/queue.html", {**context, **beside, "chosen": first.pk if first else None})
 
 

@@ -55,6 +55,7 @@ function apply(news, about) {
   arrive(news);
   if (main().dataset.detail === about) refreshDetail(news.detail);
   selection();
+  nameNext();
 }
 
 function count(news) {
@@ -146,6 +147,7 @@ async function refreshDetail(stamp) {
   old.replaceWith(next);
   shown = next;
   htmx.process(next);
+  nameNext();
   next.querySelector(".scroll").scrollTop = top;
   if (focused) byId("subject")?.focus({ preventScroll: true });
   if (settled && !("waiting" in next.dataset)) byId("spoken").textContent = byId("result")?.parentElement.querySelector("p")?.textContent ?? "";
@@ -160,6 +162,7 @@ function mark(row, current) {
 
 function markCurrent() {
   for (const row of rows()) mark(row, row.dataset.pk === main().dataset.pk);
+  nameNext();
 }
 
 function open(row, byHand = true) {
@@ -199,7 +202,7 @@ document.body.addEventListener("htmx:afterSettle", () => {
 // The page says which call comes next in its own list; the server checks that it still waits.
 document.body.addEventListener("htmx:configRequest", (event) => {
   if (event.detail.verb !== "post" || !event.detail.path.endsWith("/decide/")) return;
-  const next = neighbour(1, true);
+  const next = following();
   if (next) event.detail.parameters.next = next.dataset.call;
 });
 
@@ -209,6 +212,15 @@ function neighbour(step, waiting = false) {
     if (!waiting || !all[at].classList.contains("settled")) return all[at];
   }
   return null;
+}
+
+// What opens after a decision: the next call of the list that waits, else its first one.
+const following = () => neighbour(1, true) ?? rows().find((row) => row.dataset.pk !== main().dataset.pk && !row.classList.contains("settled"));
+
+function nameNext() {
+  const place = byId("next"), row = following();
+  if (place && row) place.textContent = `Next: ${row.querySelector(".what").textContent}`;
+  else if (place && !("more" in byId("queue").dataset)) place.textContent = "";
 }
 
 // --- who is looking ----------------------------------------------------------------------------
@@ -328,4 +340,5 @@ socket("/ws/approvals/", {
 });
 setInterval(() => { if (!document.hidden) pulse(); }, 10000);
 selection();
+nameNext();
 look();

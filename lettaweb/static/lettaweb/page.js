@@ -122,8 +122,7 @@ if (side && !document.getElementById("desk")) {
   let timer = 0;
   socket("/ws/approvals/", {
     heard: (news) => {
-      const count = side.querySelector("[data-count=waiting]");
-      if (count && "waiting" in news) count.textContent = news.waiting;
+      if ("waiting" in news) for (const count of side.querySelectorAll("[data-count=waiting]")) count.textContent = news.waiting;
       const place = document.querySelector("[data-live]");
       clearTimeout(timer);
       if (place && news.type !== "hello" && news.type !== "ping") timer = setTimeout(renew, 150, place);
