@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.scripted.answers import answer, text, thinking, tool_use
-from tests.stories.client import Answer, Client, approve, deny, returned, types_of
+from tests.stories.client import MODEL, Answer, Client, Json, approve, deny, returned, types_of
 from tests.stories.sources import ECHO, NOTHING, SLOW
 
 NONE_PENDING = "No tool call is currently awaiting approval"
@@ -71,6 +71,9 @@ def test_it_refuses_a_user_message_while_a_call_waits(api: Client) -> None:
     assert refused.body["detail"]["pending_request_id"] == asks.messages[0]["id"]
     assert refused.body["detail"]["tool_call_ids"] == asks.waiting
     assert refused.headers["x-should-retry"] == "false"
+    body = {"messages": [{"role": "user", "content": "yes"}]}
+    streamed = api.call("POST", f"/v1/agents/{agent}/messages/stream", body, headers={"Accept": "text/event-stream"})
+    assert (streamed.status, streamed.body) == (409, refused.body)
     assert api.history(agent) == before
 
 
@@ -184,9 +187,10 @@ def test_it_runs_once_for_two_clients_that_approve_at_once(api: Client) -> None:
     assert len(results) == 1
 
 
-def test_it_asks_again_for_the_next_gated_call(api: Client) -> None:
+@pytest.mark.parametrize("model", [MODEL, "openai/gpt-4.1"])
+def test_it_asks_again_for_the_next_gated_call(api: Client, model: str) -> None:
     first, second = api.gated(ECHO), api.gated(NOTHING)
-    agent = api.agent(first, second)
+    agent = api.agent(first, second, model=model)
     api.provider.script(
         "",
         answer(tool_use(first["name"], {"text": "a"})),
@@ -233,6 +237,19 @@ def test_it_lets_an_approved_call_run_within_max_steps_of_one(api: Client) -> No
     done = api.decide(agent, approve(asks.waiting[0]), max_steps=1)
     assert done.stop == "max_steps"
     assert done.only("tool_return_message")["status"] == "success"
+
+
+@pytest.mark.parametrize(
+    "options", [{"override_model": "openai/gpt-4.1"}, {"override_system": "Be brief."}, {"client_tools": []}]
+)
+def test_it_runs_what_was_approved_whatever_options_come_with_the_decision(
+    api: Client, options: dict[str, Json]
+) -> None:
+    agent, _, asks = asked(api)
+    done = api.decide(agent, approve(asks.waiting[0]), **options)
+    assert (done.stop, done.only("tool_return_message")["status"]) == ("end_turn", "success")
+    assert [m["message_type"] for m in api.history(agent)].count("approval_request_message") == 1
+    assert api.provider.refused == []
 
 
 def test_it_streams_what_follows_a_decision(api: Client) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from tests.scripted.answers import answer, text, tokens, tool_use
 from tests.stories.client import Client, Json, text_of, types_of
@@ -73,3 +74,17 @@ def test_it_takes_one_message_at_a_time(api: Client) -> None:
     assert api.send(agent, "now").stop == "end_turn"
     users = [m["content"] for m in api.history(agent) if m["message_type"] == "user_message"]
     assert users == ["go", "now"]
+
+
+def test_it_takes_one_of_ten_that_come_at_once(api: Client) -> None:
+    agent = api.agent()
+    texts = [f"number {number}" for number in range(10)]
+    with ThreadPoolExecutor(10) as threads:
+        answers = list(threads.map(lambda said: api.send(agent, said), texts))
+    assert {found.status for found in answers} <= {200, 409}
+    taken = [said for said, found in zip(texts, answers, strict=True) if found.status == 200]
+    users = [m["content"] for m in api.history(agent) if m["message_type"] == "user_message"]
+    assert users
+    assert sorted(users) == sorted(taken)
+    assert len(api.runs(agent)) == len(taken)
+    assert api.provider.refused == []

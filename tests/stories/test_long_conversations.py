@@ -104,6 +104,8 @@ def test_it_keeps_a_pending_set_whole_when_somebody_compacts(api: Client) -> Non
     assert compacted.body["num_messages_after"] < compacted.body["num_messages_before"]
     done = api.decide(agent, approve(asks.waiting[0]))
     assert done.only("tool_return_message")["tool_return"] == "echo x"
+    fill(api, agent, 3)
+    assert api.call("POST", f"/v1/agents/{agent}/summarize", {}).status == 200
     again = api.decide(agent, approve(asks.waiting[0]))
     assert [m["id"] for m in again.messages] == [m["id"] for m in done.messages]
     assert api.provider.refused == []

@@ -45,6 +45,24 @@ def test_it_runs_free_calls_with_the_approved_ones_after_the_decision(api: Clien
     assert api.provider.refused == []
 
 
+def test_it_does_not_take_decisions_of_an_earlier_round_for_the_next(api: Client) -> None:
+    tool = api.gated(ECHO)
+    agent = api.agent(tool, parallel=True)
+    rounds = [answer(*[tool_use(tool["name"], {"text": word}) for word in pair]) for pair in ("ab", "cd")]
+    api.provider.script("", *rounds, answer(text("all done")))
+    a, b = api.send(agent, "go").waiting
+    c, d = api.decide(agent, approve(a), deny(b, "no")).waiting
+    for stale in ([approve(a), deny(b, "no")], [approve(a), approve(c)], [approve(c), approve(d), approve(a)]):
+        api.decide(agent, *stale)
+        pending = api.get(f"/v1/agents/{agent}")["pending_approval"]["tool_calls"]
+        assert [call["tool_call_id"] for call in pending] == [c, d]
+    done = api.decide(agent, approve(c), approve(d))
+    assert [found["tool_return"] for found in done.only("tool_return_message")["tool_returns"]] == ["echo c", "echo d"]
+    said = [r["tool_return"] for m in api.history(agent) for r in m.get("tool_returns") or ()]
+    assert said.count("echo a") == 1
+    assert api.provider.refused == []
+
+
 def test_it_refuses_a_result_for_a_call_that_the_server_runs_itself(api: Client) -> None:
     gated, free = api.gated(ECHO), api.tool(SQUARE)
     agent = api.agent(gated, free, parallel=True)

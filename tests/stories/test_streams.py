@@ -80,14 +80,17 @@ def test_it_sends_an_approval_request_whole_and_last(api: Client) -> None:
 
 
 def test_it_keeps_line_ends_of_every_kind_inside_one_frame(api: Client) -> None:
-    agent = api.agent()
+    tool = api.gated(ECHO)
+    agent = api.agent(tool)
     said = "a\u2028b\u2029c\u0085d\r\ne"
-    api.provider.script("", answer(text(said, pieces=[said])))
+    api.provider.script("", answer(text(said, pieces=[said]), tool_use(tool["name"], {"text": said})))
     path = f"/v1/agents/{agent}/messages/stream"
     body = {"messages": [{"role": "user", "content": "go"}], "stream_tokens": True}
     raw = api.http.post(path, json=body).content.decode()
-    frames = [line.removeprefix("data: ") for line in raw.splitlines() if line.startswith("data: {")]
-    assert "".join(json.loads(f)["content"] for f in frames if "assistant_message" in f) == said
+    frames = [json.loads(line.removeprefix("data: ")) for line in raw.splitlines() if line.startswith("data: {")]
+    assert "".join(f["content"] for f in frames if f["message_type"] == "assistant_message") == said
+    (asked,) = [f["tool_call"]["arguments"] for f in frames if f["message_type"] == "approval_request_message"]
+    assert json.loads(asked) == {"text": said}
 
 
 def test_it_spreads_tokens_over_time(api: Client) -> None:
