@@ -71,6 +71,7 @@ LETTAWEB_SANDBOX_UNSAFE: bool = env.bool("LETTAWEB_SANDBOX_UNSAFE", default=Fals
 LETTAWEB_SANDBOX_PIP: str = env.str("LETTAWEB_SANDBOX_PIP", default="deny")
 LETTAWEB_SANDBOX_PIP_ALLOW: list[str] = env.list("LETTAWEB_SANDBOX_PIP_ALLOW", default=[])
 LETTAWEB_SANDBOX_PRELOAD: list[str] = env.list("LETTAWEB_SANDBOX_PRELOAD", default=[])
+LETTAWEB_SANDBOX_SUBPROCESS: bool = env.bool("LETTAWEB_SANDBOX_SUBPROCESS", default=False)
 LETTAWEB_SANDBOX_FORCE_TIER: str = env.str("LETTAWEB_SANDBOX_FORCE_TIER", default="")
 
 # --- applications ---------------------------------------------------------------------------------

@@ -88,6 +88,7 @@ def from_settings() -> SandboxConfig:
         pip_policy=setting("SANDBOX_PIP", "deny"),
         pip_allowed=tuple(setting("SANDBOX_PIP_ALLOW", ())),
         preload=tuple(dict.fromkeys([*ALWAYS_PRELOADED, *wanted])),
+        allow_subprocess=bool(setting("SANDBOX_SUBPROCESS", False)),
     )
 
 

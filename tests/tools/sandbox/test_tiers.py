@@ -167,8 +167,11 @@ def test_it_reads_the_settings(settings: Any) -> None:
     assert (found.min_tier, found.force_tier, found.unsafe, found.pip_policy) == (3, None, False, "deny")
     assert found.preload == ("pydantic", "yaml")
     assert str(settings.BASE_DIR) in found.hidden_paths
-    settings.LETTAWEB_SANDBOX_FORCE_TIER = "2"
-    assert config.from_settings().force_tier == 2
+    assert not found.allow_subprocess
+    settings.LETTAWEB_SANDBOX_FORCE_TIER, settings.LETTAWEB_SANDBOX_SUBPROCESS = "2", True
+    found = config.from_settings()
+    assert found.force_tier == 2
+    assert found.allow_subprocess
 
 
 def test_it_prints_the_doctors_table(config: SandboxConfig, monkeypatch: pytest.MonkeyPatch) -> None:
