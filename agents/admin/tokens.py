@@ -16,7 +16,6 @@ from agents.templatetags.desk import plain
 
 class TokenForm(AuthTokenCreateForm):
     name = forms.CharField(max_length=200, help_text="What it is for.")
-    field_order = ("name", "user", "expiry")
 
 
 class TokenAdmin(AuthTokenAdmin):
@@ -29,12 +28,17 @@ class TokenAdmin(AuthTokenAdmin):
     show_full_result_count = False
     search_fields = ("named__name", "token_key", "user__username")
     ordering = ("-created",)
-    fields = None
-    exclude = ("digest",)
+    raw_id_fields = ()
 
     @admin.display(description="Name", ordering="named__name")
     def name(self, token: AuthToken) -> str:
         return plain(token.named.name) if hasattr(token, "named") else ""
+
+    def get_fields(self, request: HttpRequest, obj: AuthToken | None = None) -> tuple[str, ...]:
+        return ("name", "user", "token_key", "created", "expiry") if obj else ("name", "user", "expiry")
+
+    def get_readonly_fields(self, request: HttpRequest, obj: AuthToken | None = None) -> tuple[str, ...]:
+        return self.get_fields(request, obj) if obj else ()
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False

@@ -191,6 +191,9 @@ def test_it_makes_a_token_with_a_name_and_shows_its_text_once(admin: Client, ope
     assert "ci &lt;b&gt;" in listed
     assert "olga" in listed
     assert shown[1] not in listed
+    details = text_of(admin.get(f"{TOKENS}{found.pk}/change/"))
+    assert "ci &lt;b&gt;" in details
+    assert shown[1] not in details
     assert admin.post(f"{TOKENS}{found.pk}/change/", {"name": "other"}).status_code == 403
     admin.post(f"{TOKENS}{found.pk}/delete/", {"post": "yes"})
     assert tokens.find(shown[1]) is None
