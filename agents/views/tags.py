@@ -23,5 +23,7 @@ class Tags(APIView):
             tags = tags.filter(**{"tag__lt" if page.descending else "tag__gt": page.after})
         if page.before:
             tags = tags.filter(**{"tag__gt" if page.descending else "tag__lt": page.before})
-        names = tags.order_by("-tag" if page.descending else "tag").values_list("tag", flat=True).distinct()
-        return Response(list(names[: page.limit]))
+        up = bool(page.before and not page.after)  # then the page ends next to its cursor
+        names = tags.order_by("-tag" if page.descending != up else "tag").values_list("tag", flat=True).distinct()
+        found = list(names[: page.limit])
+        return Response(found[::-1] if up else found)

@@ -3,7 +3,8 @@
 Rows order by their bigint ``id``; a cursor is the wire id of a row (``PREFIX-uuid``) and is turned into
 a position once, so that a deep page is an index seek like the first one. Three styles exist on the wire:
 
-- :func:`shown` (agents, tools, blocks, conversations, steps): after = further down the list shown;
+- :func:`shown` (agents, tools, blocks, conversations, steps): after = further down the list shown, before =
+  further up, and a page ends next to its cursor, so that both directions can be walked;
 - :func:`timeline` (runs): after = newer, before = older, whatever the order;
 - :func:`chronological` (messages): after = newer, before = older, always answered oldest first.
 """
@@ -76,7 +77,7 @@ def shown(rows: QuerySet[M], page: Page, cursors: QuerySet[M] | None = None) -> 
         rows = rows.filter(_beyond("id", after, page.descending))
     if before := _position(rows, page.before):
         rows = rows.filter(_beyond("id", before, not page.descending))
-    return _take(rows, page)
+    return _take(rows, page, up=bool(before and not after))
 
 
 def timeline(rows: QuerySet[M], page: Page) -> list[M]:
@@ -138,8 +139,10 @@ def _order_by(query: QueryDict, allowed: tuple[str, ...]) -> str:
 # --- rows -----------------------------------------------------------------------------------------
 
 
-def _take(rows: QuerySet[M], page: Page) -> list[M]:
-    return list(rows.order_by("-id" if page.descending else "id")[: page.limit]) if page.limit else []
+def _take(rows: QuerySet[M], page: Page, *, up: bool = False) -> list[M]:
+    """The first rows of the page's order; ``up``: the last ones."""
+    found = list(rows.order_by("-id" if page.descending != up else "id")[: page.limit]) if page.limit else []
+    return found[::-1] if up else found
 
 
 def _beyond(column: str, value: object, descending: bool) -> Q:
@@ -188,26 +191,25 @@ def _shown_by_column(rows: QuerySet[M], page: Page, cursors: QuerySet[M]) -> lis
     """Rows with a value by (column, id), then those without by id: two seeks instead of one sort."""
     valued = rows.filter(**{f"{page.order_by}__isnull": False})
     empty = rows.filter(**{f"{page.order_by}__isnull": True})
-    if found := _cursor(cursors, page.after, page.order_by, "id"):
-        edge = _Edge(page.order_by, found[0], found[1], page.descending)
+    if after := _cursor(cursors, page.after, page.order_by, "id"):
+        edge = _Edge(page.order_by, after[0], after[1], page.descending)
         if edge.value is None:
             valued, empty = valued.none(), edge.beyond_empty(empty)
         else:
             valued = edge.beyond(valued)
-    if found := _cursor(cursors, page.before, page.order_by, "id"):
-        edge = _Edge(page.order_by, found[0], found[1], not page.descending)
+    if before := _cursor(cursors, page.before, page.order_by, "id"):
+        edge = _Edge(page.order_by, before[0], before[1], not page.descending)
         if edge.value is None:
             empty = edge.beyond_empty(empty)
         else:
             valued, empty = edge.beyond(valued), empty.none()
-    return _take_both(valued, empty, page)
+    return _take_both(valued, empty, page, up=before is not None and after is None)
 
 
-def _take_both(valued: QuerySet[M], empty: QuerySet[M], page: Page) -> list[M]:
-    if not page.limit:
-        return []
-    sign = "-" if page.descending else ""
-    found = list(valued.order_by(f"{sign}{page.order_by}", f"{sign}id")[: page.limit])
-    if len(found) < page.limit:
-        found += empty.order_by(f"{sign}id")[: page.limit - len(found)]
-    return found
+def _take_both(valued: QuerySet[M], empty: QuerySet[M], page: Page, *, up: bool) -> list[M]:
+    sign = "-" if page.descending != up else ""
+    parts = [valued.order_by(f"{sign}{page.order_by}", f"{sign}id"), empty.order_by(f"{sign}id")]
+    found: list[M] = []
+    for rows in parts[::-1] if up else parts:
+        found += rows[: page.limit - len(found)]
+    return found[::-1] if up else found

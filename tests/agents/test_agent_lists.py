@@ -92,6 +92,18 @@ def test_it_walks_all_pages(four: list[str]) -> None:
     assert seen == four[::-1]
 
 
+@pytest.mark.parametrize("params", [{}, {"order": "asc"}, {"order_by": "last_run_completion"}])
+def test_it_walks_all_pages_upwards(four: list[str], params: dict[str, Any]) -> None:
+    """As the second client does: the first of a page is the cursor of the next."""
+    whole = [agent["id"] for agent in get("agents/", **params)]
+    seen = whole[-1:]
+    while page := get("agents/", limit=2, before=seen[0], **params):
+        seen = [agent["id"] for agent in page] + seen
+        assert len(seen) <= len(whole)
+    assert seen == whole
+    assert sorted(seen) == sorted(four)
+
+
 def test_it_reads_a_bounded_number_of_times() -> None:
     tools = [new_tool(ROLL_DICE)["id"], new_tool(SECRET_CODE)["id"]]
     block = new_block("shared")["id"]
@@ -126,6 +138,8 @@ TAGS: list[tuple[dict[str, Any], list[str]]] = [
     ({"limit": 2}, ["alpha", "beta"]),
     ({"after": "alpha"}, ["beta", "gamma"]),
     ({"before": "beta"}, ["alpha"]),
+    ({"before": "gamma", "limit": 1}, ["beta"]),
+    ({"before": "alpha", "limit": 1, "order": "desc"}, ["beta"]),
     ({"after": "beta", "order": "desc"}, ["alpha"]),
     ({"query_text": "MM"}, ["gamma"]),
     ({"name": "bet"}, ["beta"]),
