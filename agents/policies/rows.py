@@ -49,11 +49,16 @@ def step(wire: str) -> Step:
 
 
 def conversation(wire: str, agent_id: str = "") -> Conversation:
-    """The conversation ``wire``; ``default`` means the default one of the agent ``agent_id``."""
+    """The conversation ``wire``; ``default`` means the default one of the agent ``agent_id``.
+
+    Some clients still say an agent's own id in its place.
+    """
     if wire == DEFAULT:
         if not agent_id:
             raise Problem(422, "agent_id is required with the conversation 'default'")
         return default_conversation(agent(agent_id))
+    if wire.startswith(f"{Agent.PREFIX}-"):
+        return default_conversation(agent(wire))
     rows = Conversation.objects.select_related("agent")
     return _known(rows.filter(uuid=ids.parse("conv", wire)).first(), "Conversation", wire)
 

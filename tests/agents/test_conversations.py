@@ -178,6 +178,9 @@ def test_it_changes_what_is_named_and_nothing_else(agent: Agent, api: APIClient)
 def test_it_names_the_default_conversation_by_its_agent(agent: Agent, api: APIClient) -> None:
     shown = api.get("/v1/conversations/default", {"agent_id": agent.wire_id}).json()
     assert (shown["id"], shown["agent_id"]) == ("default", agent.wire_id)
+    assert api.get(f"/v1/conversations/{agent.wire_id}").json() == shown, "as some clients still say it"
+    assert api.get("/v1/conversations/agent-1").status_code == 422
+    assert api.get("/v1/conversations/agent-00000000-0000-4000-8000-000000000000").status_code == 404
     assert api.get("/v1/conversations/default").status_code == 422
     assert api.delete(f"/v1/conversations/default?agent_id={agent.wire_id}").status_code == 400
     assert found({"agent_id": agent.wire_id}) == []
