@@ -141,6 +141,7 @@ def base(data_dir: Path) -> dict[str, str]:
         "LETTAWEB_DATA_DIR": str(data_dir),
         "LETTAWEB_ADMIN_PASSWORD": PASSWORD,
         "LETTAWEB_DRAIN_SECONDS": "5",
+        "LETTAWEB_READER_SECONDS": "4",
         "LETTAWEB_LOG_FORMAT": "console",
         "PYTHONUNBUFFERED": "1",
         "NO_PROXY": "*",

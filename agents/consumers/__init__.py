@@ -14,6 +14,6 @@ code    why we close
 4401    nobody is logged in, or the token is not valid
 4403    not allowed (any more)
 4404    there is no such agent or run
-4408    too slow: nothing was read for SEND_SECONDS; connect again, with the last number
+4408    too slow: nothing was read for half of LETTAWEB_READER_SECONDS; connect again, with the last number
 ======  ==========================================================================================
 """

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 import structlog
+from django.conf import settings
 from django.contrib.auth import get_user_model
 
 from agents.policies.rights import VIEW, can
@@ -16,7 +17,6 @@ from lettaweb.lib.db import in_db_read
 from lettaweb.lib.problems import Problem
 
 HEARTBEAT = 20.0  # seconds of silence before a ping
-SEND_SECONDS = 15.0  # that one frame may take; below the 30 s after which the server cuts the connection
 RIGHTS_SECONDS = 60.0  # between two looks whether the user may still read
 MAX_FRAME = 64 * 1024  # characters of a client's frame
 OVER, MISTAKE, RESTART, BAD_ADDRESS, NOT_ALLOWED, UNKNOWN, TOO_SLOW = 1000, 1011, 1012, 4400, 4403, 4404, 4408
@@ -65,9 +65,11 @@ class Socket:
     async def tell_text(self, text: str) -> None:
         async with self._sending:
             try:
-                async with asyncio.timeout(SEND_SECONDS):
+                # Half of what the server allows: the other half is for the close code to arrive.
+                async with asyncio.timeout(settings.LETTAWEB_READER_SECONDS / 2):
                     await self._send({"type": "websocket.send", "text": text})
             except TimeoutError:
+                log.warning("reader_too_slow", user=self.user.pk)
                 raise Closed(TOO_SLOW) from None
             except (OSError, RuntimeError):
                 raise Closed from None

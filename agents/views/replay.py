@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,12 +13,13 @@ from agents.events import Batch, LogGone, read_events
 from agents.models import Run, Step
 from agents.policies import rights, rows
 from agents.views.replies import Send
-from agents.wire.chunks import NOT_TOKENS, Renderer, ping
+from agents.wire.chunks import NOT_TOKENS, Chunk, Renderer, ping
 from agents.wire.messages import View, as_seen
 from lettaweb.lib import drain, sse
 from lettaweb.lib.json import dumps
 from lettaweb.lib.problems import Problem
 
+WRITE = 128 * 1024  # characters in one write
 ERROR_STATUS = {
     "bad_request": 400,
     "authentication": 401,
@@ -149,15 +150,27 @@ async def _tell(run: Run, wanted: Wanted, send: Send) -> None:
             if not batches:
                 break
             last = batches[-1].last
-            frames = [_frame(chunk.text, error=chunk.error) for chunk in renderer.chunks(batches)]
-            if frames:
-                await _send_text(send, "".join(frames))
+            for frames in _together(renderer.chunks(batches)):
+                await _send_text(send, frames)
     except LogGone:
         await _send_text(send, _frame(dumps(_gone_error(run)), error=True))
     finally:
         if upcoming is not None:
             upcoming.cancel()
     await _send_text(send, sse.DONE)
+
+
+def _together(chunks: Iterable[Chunk]) -> Iterator[str]:
+    """The frames of ``chunks`` in writes of bearable size: a reader that is slow must not make us hold them all."""
+    frames, size = [], 0
+    for chunk in chunks:
+        frames.append(_frame(chunk.text, error=chunk.error))
+        size += len(chunk.text)
+        if size > WRITE:
+            yield "".join(frames)
+            frames, size = [], 0
+    if frames:
+        yield "".join(frames)
 
 
 async def _next(events: Any) -> list[Batch]:

@@ -28,7 +28,6 @@ reactor: Any = _reactor
 log = structlog.get_logger(__name__)
 
 HIGH = 256 * 1024  # bytes that may wait for one reader
-STALLED = 30.0  # seconds without a byte taken before a reader above HIGH is cut
 GOODBYE = 1.0  # seconds that streams get to say their last word
 RESTART = 1012  # the close code that asks a websocket's client to come back
 _LOOK = 0.05
@@ -50,6 +49,7 @@ class WebServer(Server):
             openHandshakeTimeout=self.websocket_handshake_timeout,
             maxMessagePayloadSize=self.websocket_max_message_size,
             maxFramePayloadSize=self.websocket_max_frame_size,
+            closeHandshakeTimeout=settings.LETTAWEB_READER_SECONDS / 2,  # one that was too slow may yet learn why
         )
         globalLogBeginner.beginLoggingTo([_log_twisted], redirectStandardIO=False, discardBuffer=True)
         reactor.callLater(1, self.application_checker)
@@ -139,7 +139,7 @@ class WebServer(Server):
                 return
             if now < least:
                 least, since = now, time.monotonic()
-            elif time.monotonic() - since > STALLED:
+            elif time.monotonic() - since > settings.LETTAWEB_READER_SECONDS:
                 log.warning("reader_cut", client=str(getattr(protocol, "client_addr", "")), waiting=now)
                 transport.abortConnection()
                 return

@@ -198,8 +198,8 @@ async def test_it_leaves_nothing_behind_when_clients_go_while_it_talks(vera: Use
     assert run.status == RunStatus.RUNNING
 
 
-async def test_it_cuts_a_reader_that_does_not_read(vera: User, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sockets, "SEND_SECONDS", 0.05)
+async def test_it_cuts_a_reader_that_does_not_read(vera: User, run: Run, settings: Any) -> None:
+    settings.LETTAWEB_READER_SECONDS = 0.1
     await in_db(write, run, "a")
     sent: list[Any] = []
 

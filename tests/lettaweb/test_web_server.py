@@ -33,7 +33,6 @@ lifespan.start = nothing
 async def stop():
     lifespan.drain.begin()
 lifespan.stop = stop
-web.STALLED = 1.0
 sent = 0
 
 async def application(scope, receive, send):
@@ -95,7 +94,7 @@ class Running:
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[Running]:
     port = free_port()
-    environment = {**clean_environment(), **base(tmp_path), "LETTAWEB_MAX_BODY_MB": "1"}
+    environment = {**clean_environment(), **base(tmp_path), "LETTAWEB_MAX_BODY_MB": "1", "LETTAWEB_READER_SECONDS": "1"}
     process = subprocess.Popen([sys.executable, "-c", APPLICATION, str(port)], env=environment, cwd=ROOT)
     made = Running(process, port)
     wait_until(lambda: answers(made), 30)

@@ -16,3 +16,9 @@ def api(server: ServerProcess, provider: ScriptedProvider) -> Iterator[Client]:
     """A client of the shared server, with a model that answers as the test scripts it."""
     with Client(server.url, provider) as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def token(server: ServerProcess) -> str:
+    """A token of the shared server's administrator: sockets want one in every mode."""
+    return server.manage("create_token", "admin")

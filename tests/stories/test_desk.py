@@ -19,11 +19,6 @@ from tests.stories.sources import ECHO
 Json = Any
 
 
-@pytest.fixture(scope="module")
-def token(server: ServerProcess) -> str:
-    return server.manage("create_token", "admin")
-
-
 def asked(api: Client, count: int = 1, **options: Any) -> tuple[str, list[Json]]:
     """An agent whose calls wait, and those calls as the desk lists them."""
     tool = api.gated(ECHO)
