@@ -32,6 +32,12 @@ def plain(text: Any) -> str:
 
 
 @register.filter
+def outgrows(text: str) -> bool:
+    """Whether a text may be longer than its box: what scrolls must be in reach of the keyboard."""
+    return len(text) > 500 or text.count("\n") > 14
+
+
+@register.filter
 def ago(at: datetime | None) -> str:
     """A moment as a span from now: "just now", "9 min ago", "in 6 min"."""
     if at is None:

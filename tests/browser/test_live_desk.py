@@ -38,9 +38,13 @@ def test_it_approves_by_click_and_the_next_call_opens(people: People, story: Sto
     first, second = story.ask(), story.ask()
     page = people()
     expect(heading(page)).to_contain_text(first.name)
+    expect(page.locator("#next")).to_contain_text("Next: ")
     button(page, "Approve").click()
     expect(heading(page)).to_contain_text(second.name)
     expect(heading(page)).to_be_focused()
+    expect(page.locator("#next")).to_be_empty()
+    page.mouse.down(click_count=2)  # of a double click, on the button that stands there now
+    page.mouse.up(click_count=2)
     expect(item(page, first)).to_contain_text(re.compile("Approved.*by olga", re.DOTALL))
     assert story.wait_result(first)["tool_return"] == "refunded 480.0 of 20418 notify False"
     button(page, "Deny").click()

@@ -199,6 +199,12 @@ document.body.addEventListener("htmx:afterSettle", () => {
   focusNext = true;
   look();
 });
+// The second click of a double click would fall on the buttons of the next call, which nobody has read yet.
+document.addEventListener("click", (event) => {
+  if (event.detail < 2 || !(event.target instanceof Element) || !event.target.closest(".decide button")) return;
+  event.preventDefault();
+  event.stopPropagation();
+}, true);
 // The page says which call comes next in its own list; the server checks that it still waits.
 document.body.addEventListener("htmx:configRequest", (event) => {
   if (event.detail.verb !== "post" || !event.detail.path.endsWith("/decide/")) return;
