@@ -17,13 +17,23 @@ from agents.events import Fence
 from agents.loop.course import Course, Known, course_of
 from agents.loop.prepare import SEEN, seen_message
 from agents.memory.blocks import BlockView, block_view
-from agents.models import AgentBlock, AgentTool, Conversation, Message, MessageContext, Run, RunStatus, ToolCall
+from agents.models import AgentBlock, AgentTool, Conversation, Message, MessageContext, Run, ToolCall
 from tools.models import Tool
+
+UNREAD_AGENT = tuple(
+    f"agent__{name}"
+    for name in (
+        "description", "embedding_config", "metadata", "identity_ids", "extra", "hidden", "created_at", "updated_at",
+        "last_run_completion", "last_run_duration_ms",
+    )
+)  # fmt: skip
+"""What no verb reads of an agent; most of it would be converted for every course."""
+UNREAD = (*UNREAD_AGENT, *(f"conversation__{name}" for name in ("created_at", "updated_at", "archived_at", "summary")))
 
 
 def read_ahead(run_ids: Sequence[int], *, asking: bool = False) -> dict[int, Course]:
     """The courses of these runs as they stand, not locked; ``asking``: with all that a request is made of."""
-    rows = Run.objects.filter(pk__in=run_ids).select_related("conversation", "agent")
+    rows = Run.objects.filter(pk__in=run_ids).select_related("conversation", "agent").defer(*UNREAD)
     courses = {run.pk: course_of(run) for run in rows}
     keys = [course.conversation.pk for course in courses.values()]
     open_ = set(ToolCall.objects.filter(conversation__in=keys, returned=False).values_list("conversation", flat=True))
@@ -105,10 +115,14 @@ def _lock(conversations: Iterable[int]) -> None:
 
 
 def _ours(fences: Sequence[Fence]) -> list[Fence]:
-    rows = Run.objects.filter(pk__in=[fence.run_id for fence in fences], status=RunStatus.RUNNING)
-    if connection.features.has_select_for_update:
-        rows = rows.select_for_update(no_key=True).order_by("pk")
-    return [Fence(*row) for row in rows.values_list("pk", "epoch")]
+    keys = [fence.run_id for fence in fences]
+    locked = " ORDER BY id FOR NO KEY UPDATE" if connection.features.has_select_for_update else ""
+    with connection.cursor() as cursor:
+        cursor.execute(_RUNNING % (", ".join(["%s"] * len(keys)) or "NULL") + locked, keys)
+        return [Fence(*row) for row in cursor.fetchall()]
+
+
+_RUNNING = "SELECT id, epoch FROM agents_run WHERE status = 'running' AND id IN (%s)"
 
 
 def log_many(courses: Iterable[Course]) -> None:

@@ -18,6 +18,7 @@ from agents.context import estimate_tokens
 from agents.loop.compact import handle, window
 from agents.loop.course import Course, message_row
 from agents.loop.ending import close_calls
+from agents.loop.many import UNREAD_AGENT
 from agents.models import Agent, Conversation, Driver, MessageRole, Run, RunStatus, ToolCall
 from agents.models.run import ACTIVE
 from agents.models.toolcall import WAITING
@@ -66,7 +67,7 @@ def begin(cycle: Cycle, job: BatchJob, *, most: int) -> int:
 
 
 def _waiting(job: BatchJob) -> QuerySet[BatchMember]:
-    return BatchMember.objects.filter(job=job, state=MemberState.WAITING).select_related("agent")
+    return BatchMember.objects.filter(job=job, state=MemberState.WAITING).select_related("agent").defer(*UNREAD_AGENT)
 
 
 def _free(job: BatchJob, members: Sequence[BatchMember]) -> list[Ready]:

