@@ -42,13 +42,19 @@ DEFAULTS: Mapping[str, Any] = {
 }
 REASONING_BUDGET = 1024
 OPENAI = "openai"
-SETTINGS_TYPES = ("anthropic", OPENAI)
-"""Kinds of model_settings that clients know and that our providers have; others are shown as the second."""
+KINDS = ("anthropic", OPENAI)
+"""Kinds of providers that clients know and that ours have; others are shown as the second."""
+
+
+def kind_of(provider: str) -> str:
+    """The kind that clients are told: their models of an answer take no other words."""
+    return provider if provider in KINDS else OPENAI
 
 
 def llm_config_state(stored: Mapping[str, Any]) -> Json:
     """``Agent.llm_config`` with every field; keys that nobody knows are kept."""
     shown = {**DEFAULTS, **stored}
+    shown["model_endpoint_type"] = kind_of(shown["model_endpoint_type"])
     if "max_reasoning_tokens" not in stored and shown["model_endpoint_type"] == "anthropic":
         shown["max_reasoning_tokens"] = REASONING_BUDGET if shown["enable_reasoner"] else 0
     return shown
@@ -57,7 +63,7 @@ def llm_config_state(stored: Mapping[str, Any]) -> Json:
 def model_settings_state(stored: Mapping[str, Any], sent: Mapping[str, Any]) -> Json:
     """The model_settings that say what ``stored`` (llm_config) says; ``sent`` adds keys that nobody knows."""
     config = llm_config_state(stored)
-    provider = config["provider_name"] if config["provider_name"] in SETTINGS_TYPES else OPENAI
+    provider = kind_of(config["provider_name"])
     settings = {
         **sent,
         "max_output_tokens": config["max_tokens"] or 4096,
@@ -108,7 +114,7 @@ def embedding_config_of(handle: str, chunk_size: int | None = None) -> Json:
     """An embedding_config that echoes a handle. Nothing is ever embedded, so nothing is checked."""
     provider, _, name = handle.partition("/")
     return {
-        "embedding_endpoint_type": provider if name else "openai",
+        "embedding_endpoint_type": provider if provider in _EMBEDDERS else OPENAI,
         "embedding_endpoint": None,
         "embedding_model": name or provider,
         "embedding_dim": _DIMENSIONS.get(name or provider, 1536),
@@ -122,3 +128,9 @@ def embedding_config_of(handle: str, chunk_size: int | None = None) -> Json:
 
 
 _DIMENSIONS = {"text-embedding-3-large": 3072}
+_EMBEDDERS = frozenset(
+    {
+        *("anthropic", "azure", "bedrock", "google_ai", "google_vertex", "groq", "hugging-face", "lmstudio"),
+        *("mistral", "ollama", "together", "vllm"),
+    }
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agents.providers.base import ModelInfo
-from agents.wire.llm import DEFAULTS, embedding_config_of
+from agents.wire.llm import DEFAULTS, embedding_config_of, kind_of
 
 Wire = dict[str, Any]
 
@@ -19,11 +19,11 @@ def model_state(provider: str, info: ModelInfo) -> Wire:
         "handle": f"{provider}/{info.name}",
         "name": info.name,
         "display_name": info.display_name or info.name,
-        "provider_type": provider,
+        "provider_type": kind_of(provider),
         "provider_name": provider,
         "model_type": "llm",
         "model": info.name,
-        "model_endpoint_type": provider,
+        "model_endpoint_type": kind_of(provider),
         "context_window": info.context_window,
         "max_context_window": info.context_window,
         "max_tokens": info.max_output,
@@ -49,7 +49,7 @@ def provider_state(name: str, configured: bool) -> Wire:
     return {
         "id": None,
         "name": name,
-        "provider_type": name,
+        "provider_type": kind_of(name),
         "provider_category": "base",
         "configured": configured,
         "api_key": None,

@@ -181,6 +181,7 @@ def test_it_never_checks_embeddings(embedding: str | None) -> None:
     agent = new_agent(embedding=embedding)
     assert agent["embedding"] == embedding
     assert (agent["embedding_config"] or {}).get("handle") == embedding
+    assert (agent["embedding_config"] or {}).get("embedding_endpoint_type") in (None, "openai")
 
 
 def test_it_cleans_texts_that_databases_refuse() -> None:

@@ -45,6 +45,8 @@ def test_it_lists_models_that_are_both_a_model_and_an_llm_config() -> None:
         assert model["handle"] == f"{model['provider_name']}/{model['model']}"
         assert model["context_window"] == model["max_context_window"]
     assert {model["provider_name"] for model in models} == {"demo"}
+    kinds = {model[name] for model in models for name in ("provider_type", "model_endpoint_type")}
+    assert kinds == {"openai"}, "clients know no other words"
 
 
 @pytest.mark.parametrize("name", ["provider_name", "provider_type"])

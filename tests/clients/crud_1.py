@@ -1,4 +1,7 @@
-"""Agents, tools, blocks and tags with letta-client 1.12.1: ``crud_1.py URL`` ends with 0 when all is well."""
+"""Agents, tools, blocks and tags with letta-client 1.12.1: ``crud_1.py URL`` ends with 0 when all is well.
+
+The client checks every answer against its own models.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ def agent_story(client: Any, tool: Any) -> Any:
         secrets={"KEY": "value"},
         parallel_tool_calls=True,
     )
-    assert agent.model_settings["parallel_tool_calls"] is True
+    assert agent.api_model_settings.parallel_tool_calls is True
     assert agent.secrets[0].value == "value"
     assert client.agents.retrieve(agent.id, include=["agent.tools", "agent.tags"]).tags == ["crud1"]
     assert [found.id for found in client.agents.list(tags=["crud1"])] == [agent.id]
@@ -111,7 +114,7 @@ def refusals(client: Any, agent_id: str) -> None:
 
 
 def main(url: str) -> None:
-    client = Letta(base_url=url, api_key="any", max_retries=0)
+    client = Letta(base_url=url, api_key="any", max_retries=0, _strict_response_validation=True)
     tool = tools_story(client)
     agent = agent_story(client, tool)
     links_story(client, agent, tool)

@@ -94,11 +94,11 @@ def conversations_story(client: Any, agent: Any) -> None:
 def models_story(client: Any) -> None:
     models = {model.handle: model for model in client.models.list()}
     assert models["demo/demo"].max_context_window > 0
-    assert all(model.model_type == "embedding" for model in client.models.embeddings.list())
+    assert all(model.api_model_type == "embedding" for model in client.models.embeddings.list())
 
 
 def main(url: str) -> None:
-    client = Letta(base_url=url, max_retries=0)
+    client = Letta(base_url=url, max_retries=0, _strict_response_validation=True)
     agent = client.agents.create(name="history1", model="demo/demo", include_base_tools=False)
     answer = messages_story(client, agent)
     runs_story(client, agent, answer)
