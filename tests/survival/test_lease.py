@@ -6,6 +6,7 @@ import os
 import uuid
 from collections.abc import Iterator
 from datetime import timedelta
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -16,11 +17,14 @@ from agents.events import Fence, page
 from agents.events.kinds import Batch, StepHead
 from agents.events.log import GAP, insert_deltas
 from agents.executor import lease, process
+from agents.executor.watch import Watch
 from agents.loop.crash import TOO_LATE, fail_run
 from agents.loop.prepare import MOST_ATTEMPTS
 from agents.models import Conversation, Message, Process, Run, RunStatus, Step, StepStatus
+from lettaweb.checks import check_queue
 from tests.agents.factories import default_of, make_agent, make_message, make_run, make_step
 
+watch = import_module("agents.executor.watch")  # the package has an object of that name
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
@@ -112,6 +116,23 @@ def test_it_outlives_servers_before_it() -> None:
     run = running(other())
     lease.outlive("web")
     assert free() == [run.pk]
+
+
+def test_it_takes_a_run_of_its_own_again_that_nobody_drives(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever was to start it had a mistake in between: the run must not stay "running" for ever."""
+    run, around = running(Process.objects.get(pk=process.process_id())), Watch()
+    assert around._strays(lease.look()) == []  # its task may be about to start
+    monkeypatch.setattr(watch, "STRAY", 0.0)
+    found = around._strays(lease.look())
+    assert [(one.run_id, one.epoch) for one in found] == [(run.pk, 1)]
+    assert list(lease.claim(found)) == [Fence(run.pk, 2)]
+
+
+def test_it_refuses_a_queue_that_would_work_on_a_task_twice(settings: Any) -> None:
+    assert check_queue() == []
+    assert settings.Q_CLUSTER["max_attempts"] == 1
+    settings.Q_CLUSTER = {**settings.Q_CLUSTER, "retry": settings.Q_CLUSTER["timeout"]}
+    assert [error.id for error in check_queue()] == ["lettaweb.E004"]
 
 
 def test_it_gives_back_only_its_own() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import socket
 import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
@@ -21,7 +23,7 @@ from tests.survival.workers import Worker, start_worker
 pytestmark = [pytest.mark.server, pytest.mark.postgresql]
 MakeServer = Callable[..., ServerProcess]
 LEASE = 4.0
-MOST_CONNECTIONS = 12
+STREAMS, MOST_CONNECTIONS = 500, 12
 ECHO = '''
 def NAME(text: str) -> str:
     """
@@ -196,7 +198,7 @@ def test_it_never_leaves_a_set_stuck(town: Town, clients: tuple[Client, Client])
     assert here.provider.refused == []
 
 
-TRIES = 100
+TRIES = 40
 
 
 def decide_at_once(apis: list[Client], waiting: list[Json]) -> None:
@@ -215,18 +217,33 @@ def decide_at_once(apis: list[Client], waiting: list[Json]) -> None:
     assert answers == [200, 200]
 
 
-def test_it_needs_few_connections(town: Town, clients: tuple[Client, Client]) -> None:
+def open_streams(server: ServerProcess, run: str, count: int) -> list[socket.socket]:
+    """Readers of a run whose answers have begun."""
+    head = f"POST /v1/runs/{run}/stream HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    made = [socket.create_connection(("127.0.0.1", server.port), timeout=WAIT) for _ in range(count)]
+    for connection in made:
+        connection.sendall(f"{head}Content-Length: 2\r\n\r\n{{}}".encode())
+    for connection in made:
+        assert connection.recv(64).startswith(b"HTTP/1.1 200 OK")
+    return made
+
+
+def test_it_needs_few_connections_for_many_streams(town: Town, clients: tuple[Client, Client]) -> None:
     here, there = clients
     here.provider.script("", answer(tokens(5), hold="gate", hold_at=5, times=0))
-    followers = [follow(here, here.agent(), "go") for _ in range(40)]
+    followers = [follow(api, api.agent(), "go") for api in (here, there) for _ in range(5)]
     wait_until(lambda: all(one.run for one in followers), "streams")
-    followers += [follow(there, there.agent(), "go") for _ in range(5)]
+    readers = open_streams(town.first, followers[0].run, STREAMS // 2)  # of a run that this process drives
+    readers += open_streams(town.first, followers[-1].run, STREAMS // 2)  # and of one that it does not
     most = 0
-    for _ in range(20):
-        here.get("/v1/agents/", limit=5)
-        most = max(most, town.connections("first"))
-        time.sleep(0.02)
+    with ThreadPoolExecutor(20) as people:
+        asked = [people.submit(here.get, "/v1/agents/", limit=5) for _ in range(200)]
+        while not all(one.done() for one in asked):
+            most = max(most, town.connections("first"))
+        assert [one.exception() for one in asked] == [None] * len(asked)
     here.provider.release("gate")
     for follower in followers:
         follower.join()
-    assert 1 <= most <= MOST_CONNECTIONS
+    for reader in readers:
+        reader.close()
+    assert 1 < most <= MOST_CONNECTIONS
