@@ -41,6 +41,8 @@ class WebServer(Server):
 
     def run(self) -> None:
         self.connections: dict[Any, dict[str, Any]] = {}
+        # A websocket whose client has gone to sleep answers no ping, and is let go.
+        self.ping_interval, self.ping_timeout = settings.LETTAWEB_PING_SECONDS, settings.LETTAWEB_READER_SECONDS
         self.http_factory = CappedFactory(self)
         self.ws_factory = WebSocketFactory(self, server=self.server_name)
         self.ws_factory.setProtocolOptions(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,10 +93,25 @@ class Running:
         return connection
 
 
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A server for all tests that let it live."""
+    with started(tmp_path_factory.mktemp("running")) as made:
+        yield made
+
+
 @pytest.fixture
-def running(tmp_path: Path) -> Iterator[Running]:
+def ending(tmp_path: Path) -> Iterator[Running]:
+    """A server for one test that ends it."""
+    with started(tmp_path) as made:
+        yield made
+
+
+@contextmanager
+def started(directory: Path) -> Iterator[Running]:
     port = free_port()
-    environment = {**clean_environment(), **base(tmp_path), "LETTAWEB_MAX_BODY_MB": "1", "LETTAWEB_READER_SECONDS": "1"}
+    environment = {**clean_environment(), **base(directory), "LETTAWEB_MAX_BODY_MB": "1"}
+    environment |= {"LETTAWEB_READER_SECONDS": "1", "LETTAWEB_PING_SECONDS": "1"}
     process = subprocess.Popen([sys.executable, "-c", APPLICATION, str(port)], env=environment, cwd=ROOT)
     made = Running(process, port)
     wait_until(lambda: answers(made), 30)
@@ -120,11 +137,11 @@ def wait_until(condition: object, seconds: float) -> None:
 
 
 def test_it_waits_for_a_slow_reader_and_cuts_one_that_takes_nothing(running: Running) -> None:
-    before = running.memory()
+    before, sent = running.memory(), running.sent()
     readers = [running.connect("GET /flood?4000 HTTP/1.1\r\nHost: x\r\n\r\n") for _ in range(3)]
     time.sleep(0.5)
     assert running.memory() - before < 40 * 1024 * 1024
-    assert running.sent() < 3 * 8 * 1024 * 1024
+    assert running.sent() - sent < 3 * 8 * 1024 * 1024
     for reader in readers:
         wait_until(lambda reader=reader: is_cut(reader), 20)
     assert running.ask("/").status_code == 200
@@ -149,13 +166,32 @@ def test_it_sends_everything_to_a_reader_that_takes_its_time(running: Running) -
 
 
 def test_it_holds_back_on_a_websocket_that_is_not_read(running: Running) -> None:
-    before = running.memory()
+    before, sent = running.memory(), running.sent()
     with websockets.sync.client.connect(
         f"ws://127.0.0.1:{running.port}/", max_size=None, max_queue=1, proxy=None, close_timeout=0.1
     ):
         time.sleep(0.7)
-        assert running.sent() < 32 * 1024 * 1024
+        assert running.sent() - sent < 32 * 1024 * 1024
         assert running.memory() - before < 40 * 1024 * 1024
+
+
+UPGRADE = (
+    "GET /quiet HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+    "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+)
+
+
+def test_it_lets_a_websocket_go_whose_client_sleeps(running: Running) -> None:
+    with websockets.sync.client.connect(f"ws://127.0.0.1:{running.port}/quiet", proxy=None) as awake:
+        asleep = running.connect(UPGRADE)
+        asleep.settimeout(15)
+        said = b""
+        with contextlib.suppress(ConnectionResetError):
+            while part := asleep.recv(4096):  # it reads, but answers no ping
+                said += part
+        assert b"101 Switching" in said
+        assert b"\x89" in said  # the ping
+        awake.ping().wait(10)
 
 
 def test_it_answers_head_without_a_body_and_leaves_broken_forms_to_the_application(running: Running) -> None:
@@ -187,25 +223,25 @@ def test_it_refuses_a_large_body_before_it_has_come(running: Running, request_te
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_ends_in_order_under_open_streams(running: Running, number: signal.Signals) -> None:
-    slow = [running.connect("GET /slow HTTP/1.0\r\nHost: x\r\n\r\n") for _ in range(5)]
-    deaf = [running.connect("GET /deaf HTTP/1.0\r\nHost: x\r\n\r\n") for _ in range(5)]
+def test_it_ends_in_order_under_open_streams(ending: Running, number: signal.Signals) -> None:
+    slow = [ending.connect("GET /slow HTTP/1.0\r\nHost: x\r\n\r\n") for _ in range(5)]
+    deaf = [ending.connect("GET /deaf HTTP/1.0\r\nHost: x\r\n\r\n") for _ in range(5)]
     for connection in [*slow, *deaf]:
         assert connection.recv(4096)
-    os.kill(running.process.pid, number)
-    assert running.process.wait(timeout=20) == 0
+    os.kill(ending.process.pid, number)
+    assert ending.process.wait(timeout=20) == 0
     assert [b"come back" in rest(connection) for connection in slow] == [True] * 5
     assert not any(b"come back" in rest(connection) for connection in deaf)
 
 
-def test_it_asks_websockets_to_come_back(running: Running) -> None:
-    with websockets.sync.client.connect(f"ws://127.0.0.1:{running.port}/quiet", proxy=None) as client:
-        os.kill(running.process.pid, signal.SIGTERM)
+def test_it_asks_websockets_to_come_back(ending: Running) -> None:
+    with websockets.sync.client.connect(f"ws://127.0.0.1:{ending.port}/quiet", proxy=None) as client:
+        os.kill(ending.process.pid, signal.SIGTERM)
         with pytest.raises(websockets.exceptions.ConnectionClosed) as caught:
             client.recv(timeout=10)
     assert caught.value.rcvd is not None
     assert caught.value.rcvd.code == 1012
-    assert running.process.wait(timeout=20) == 0
+    assert ending.process.wait(timeout=20) == 0
 
 
 def rest(connection: socket.socket) -> bytes:
