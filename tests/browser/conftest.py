@@ -61,7 +61,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="package")
 def desk_server(make_server: Callable[..., ServerProcess]) -> ServerProcess:
     """A server whose queue belongs to these tests alone."""
-    made = make_server()
+    made = make_server(command="web")
     made.manage("shell", "-c", MAKE_PEOPLE % PASSWORD)
     return made
 
