@@ -34,6 +34,23 @@ def test_it_shows_a_call_within_a_second_without_reloading(people: People, story
     assert page.locator("#rows .row").count() == 3
 
 
+NOBODY_LOOKS = """
+window.told = [];
+window.Notification = class { constructor(title, more) { told.push(`${title}: ${more.body}`) } };
+Notification.permission = "granted";
+Object.defineProperty(document, "hidden", { get: () => true });
+"""
+
+
+def test_it_tells_outside_the_page_when_nobody_looks(people: People, story: Story) -> None:
+    page = people()
+    expect(page.get_by_text("Live", exact=True)).to_be_visible()
+    page.evaluate(NOBODY_LOOKS)
+    story.ask()
+    told = story.api.wait_for(lambda: page.evaluate("told"), "a notification")
+    assert told == ["1 call waiting: An agent asks for a decision."]
+
+
 def test_it_approves_by_click_and_the_next_call_opens(people: People, story: Story) -> None:
     first, second = story.ask(), story.ask()
     page = people()
