@@ -10,12 +10,12 @@ from typing import Any
 from django.db.models import Count, QuerySet
 from django.utils import timezone
 
-from agents.models import Agent, Run, RunStatus, ToolCall
+from agents.models import Agent, Conversation, Run, RunStatus, ToolCall
 from agents.models.run import ACTIVE
 from agents.models.toolcall import Outcome, calls_that_wait
 from lettaweb.lib import ids
 
-AGENTS, RUNS, SHORT = 50, 50, 8
+AGENTS, RUNS, CONVERSATIONS, SHORT = 50, 50, 20, 8
 FAILED_HOURS = 24
 MOST = 1000  # waiting calls whose runs a list looks at
 STATES = {
@@ -52,15 +52,26 @@ def agents(query: Mapping[str, Any]) -> Listed:
         rows = rows.filter(name__icontains=str(query["q"])[:200])
     found = _page(rows, str(query.get("below", "")), AGENTS)
     keys = [agent.pk for agent in found.rows]
-    waiting = _per_agent(calls_that_wait().filter(agent__in=keys))
-    running = _per_agent(Run.objects.filter(status__in=ACTIVE, agent__in=keys))
+    waiting = _per("agent", calls_that_wait().filter(agent__in=keys))
+    running = _per("agent", Run.objects.filter(status__in=ACTIVE, agent__in=keys))
     for agent in found.rows:
         agent.waiting, agent.running = waiting.get(agent.pk, 0), running.get(agent.pk, 0)
     return found
 
 
-def _per_agent(rows: QuerySet[Any]) -> dict[int, int]:
-    return {row["agent"]: row["count"] for row in rows.order_by().values("agent").annotate(count=Count("pk"))}
+def conversations(agent: Agent) -> list[Any]:
+    """The agent's own conversation, those in which a call waits, and the newest; each with how many wait."""
+    waiting = _per("conversation", calls_that_wait().filter(agent=agent))
+    rows: QuerySet[Any] = Conversation.objects.filter(agent=agent)
+    asking = rows.filter(pk__in=sorted(waiting)[:CONVERSATIONS])
+    found = {one.pk: one for one in [*rows.order_by("-is_default", "-pk")[:CONVERSATIONS], *asking]}
+    for one in found.values():
+        one.waiting = waiting.get(one.pk, 0)
+    return sorted(found.values(), key=lambda one: (not one.is_default, not one.waiting, -one.pk))
+
+
+def _per(name: str, rows: QuerySet[Any]) -> dict[int, int]:
+    return {row[name]: row["count"] for row in rows.order_by().values(name).annotate(count=Count("pk"))}
 
 
 # --- runs --------------------------------------------------------------------------------------------

@@ -31,6 +31,23 @@ def plain(text: Any) -> str:
     return _TRICKS.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", str(text))
 
 
+_ENDINGS = {
+    "end_turn": "done",
+    "requires_approval": "asked a person",
+    "max_steps": "out of steps",
+    "tool_rule": "done, by a rule",
+    "llm_api_error": "the model's vendor failed",
+    "invalid_llm_response": "an answer of no use",
+    "max_tokens_exceeded": "out of tokens",
+}
+
+
+@register.filter
+def ending(reason: str) -> str:
+    """Why a run stopped, in words."""
+    return _ENDINGS.get(reason, plain(reason.replace("_", " ")))
+
+
 @register.filter
 def outgrows(text: str) -> bool:
     """Whether a text may be longer than its box: what scrolls must be in reach of the keyboard."""

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from agents.models import Agent, Block, Run, RunStatus
+from agents.models import Agent, Block, Conversation, Run, RunStatus
 from agents.models.agent import AgentBlock
 from tests.agents.factories import default_of, make_agent, make_message, make_run, make_step
 from tests.pages.rows import make_tool, settled_call, text_of, waiting_call
@@ -82,6 +82,19 @@ def test_it_shows_older_messages(operator: Client) -> None:
     assert "message number 9." not in page
     above = page.partition("?above=")[2].partition('"')[0]
     assert "message number 9." in text_of(operator.get(f"/agents/{agent.wire_id}/?above={above}"))
+
+
+def test_it_shows_in_which_conversation_a_call_waits(operator: Client) -> None:
+    call = waiting_call()
+    for _ in range(25):
+        Conversation.objects.create(agent=call.agent)
+    page = text_of(operator.get(f"/agents/{call.agent.wire_id}/"))
+    shown = page.index("1 waiting</span>")
+    assert f"?conversation={call.conversation.wire_id}" in page[:shown]
+    assert page[:shown].count("?conversation=") == 1
+    for reason, words in (("requires_approval", "asked a person"), ("a_new_one", "a new one")):
+        Agent.objects.filter(pk=call.agent_id).update(last_stop_reason=reason)
+        assert words in text_of(operator.get("/agents/"))
 
 
 def test_it_switches_approval(builder: Client) -> None:

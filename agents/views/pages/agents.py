@@ -26,7 +26,7 @@ from lettaweb.lib import ids
 from lettaweb.lib.problems import Problem
 from tools import rules
 
-MESSAGES, CONVERSATIONS, RUNS = 60, 20, 12
+MESSAGES, RUNS = 60, 12
 
 
 @page()
@@ -94,7 +94,7 @@ def _beside(found: Agent) -> dict[str, Any]:
         "blocks": found.blocks.order_by("label"),
         "tools": [(tool, rules.requires_approval(parsed, tool.name)) for tool in tools],
         "runs": overview.with_agent(Run.objects.filter(agent=found)).order_by("-pk")[:RUNS],
-        "conversations": Conversation.objects.filter(agent=found).order_by("-is_default", "-pk")[:CONVERSATIONS],
+        "conversations": overview.conversations(found),
     }
 
 
