@@ -50,8 +50,37 @@ def variables() -> serializers.DictField:
     return serializers.DictField(child=child, required=False, allow_null=True)
 
 
-class LlmConfig(serializers.Serializer[Any]):
-    """An llm_config: the fields that are read are checked, all others are kept as they came."""
+class Kept(serializers.Serializer[Any]):
+    """An object of which the fields that are named are checked; all others are kept as they came."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        checked = super().to_internal_value(data)
+        return {**data, **checked}
+
+
+class ResponseFormat(Kept):
+    type = serializers.ChoiceField(("text", "json_schema", "json_object"), required=False)
+    json_schema = serializers.DictField(required=False)
+
+    def validate(self, attrs: Any) -> Any:
+        if attrs.get("type") == "json_schema" and not attrs.get("json_schema"):
+            raise serializers.ValidationError({"json_schema": "this type needs a schema"})
+        return attrs
+
+
+class CompactionSettings(Kept):
+    model = optional_text()
+    prompt = optional_text(100_000, allow_blank=True, trim_whitespace=False)
+    prompt_acknowledgement = optional_flag()
+    clip_chars = optional_number()
+    mode = serializers.ChoiceField(
+        ("all", "sliding_window", "self_compact_all", "self_compact_sliding_window"), required=False, allow_null=True
+    )
+    sliding_window_percentage = serializers.FloatField(min_value=0, max_value=1, required=False, allow_null=True)
+
+
+class LlmConfig(Kept):
+    """An llm_config."""
 
     model = serializers.CharField(max_length=150)
     handle = optional_text()
@@ -64,15 +93,11 @@ class LlmConfig(serializers.Serializer[Any]):
     max_reasoning_tokens = optional_number()
     reasoning_effort = optional_text(50)
     parallel_tool_calls = optional_flag()
-    response_format = serializers.DictField(required=False, allow_null=True)
-
-    def to_internal_value(self, data: Any) -> Any:
-        checked = super().to_internal_value(data)
-        return {**data, **checked}
+    response_format = ResponseFormat(required=False, allow_null=True)
 
 
-class ModelSettings(serializers.Serializer[Any]):
-    """model_settings of any provider: the fields that are read are checked, all others are kept."""
+class ModelSettings(Kept):
+    """model_settings of any provider."""
 
     provider_type = optional_text(50)
     max_output_tokens = optional_number(1)
@@ -80,11 +105,7 @@ class ModelSettings(serializers.Serializer[Any]):
     parallel_tool_calls = optional_flag()
     thinking = serializers.DictField(required=False, allow_null=True)
     reasoning = serializers.DictField(required=False, allow_null=True)
-    response_format = serializers.DictField(required=False, allow_null=True)
-
-    def to_internal_value(self, data: Any) -> Any:
-        checked = super().to_internal_value(data)
-        return {**data, **checked}
+    response_format = ResponseFormat(required=False, allow_null=True)
 
 
 class AgentFields(serializers.Serializer[Any]):
@@ -110,13 +131,13 @@ class AgentFields(serializers.Serializer[Any]):
     model = optional_text(allow_blank=True)
     embedding = optional_text(allow_blank=True)
     model_settings = ModelSettings(required=False, allow_null=True)
-    compaction_settings = serializers.DictField(required=False, allow_null=True)
+    compaction_settings = CompactionSettings(required=False, allow_null=True)
     context_window_limit = optional_number(1)
     reasoning = optional_flag()
     llm_config = LlmConfig(required=False, allow_null=True)
     embedding_config = serializers.DictField(required=False, allow_null=True)
     parallel_tool_calls = optional_flag()
-    response_format = serializers.DictField(required=False, allow_null=True)
+    response_format = ResponseFormat(required=False, allow_null=True)
     max_tokens = optional_number(1)
     enable_sleeptime = optional_flag()
     timezone = optional_text(64)

@@ -6,6 +6,8 @@ from typing import Any
 
 from rest_framework import serializers
 
+from agents.serializers.agents import CompactionSettings, ModelSettings
+
 MAX_TEXT = 100_000  # characters of a summary or a description
 
 
@@ -19,7 +21,7 @@ class ConversationFields(serializers.Serializer[Any]):
         required=False, allow_null=True, allow_blank=True, max_length=MAX_TEXT, trim_whitespace=False
     )
     model = serializers.CharField(required=False, allow_null=True, max_length=200)
-    model_settings = serializers.DictField(required=False, allow_null=True)
+    model_settings = ModelSettings(required=False, allow_null=True)
     context_window_limit = serializers.IntegerField(required=False, allow_null=True, min_value=1, max_value=100_000_000)
 
 
@@ -41,7 +43,7 @@ class Compaction(serializers.Serializer[Any]):
     """The body of the compact and summarize routes; settings that are left out are the agent's own."""
 
     agent_id = serializers.CharField(required=False, allow_null=True, max_length=100)
-    compaction_settings = serializers.DictField(required=False, allow_null=True)
+    compaction_settings = CompactionSettings(required=False, allow_null=True)
 
 
 class Cancel(serializers.Serializer[Any]):

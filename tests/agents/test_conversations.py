@@ -291,7 +291,12 @@ def test_it_has_nothing_to_compact_in_a_short_conversation(agent: Agent, api: AP
     assert api.post("/v1/conversations/default/compact", body, format="json").status_code == 400
 
 
-@pytest.mark.parametrize("body", [{"compaction_settings": "all"}, {"compaction_settings": [1]}, {"agent_id": {}}, [1]])
+BAD_SETTINGS: list[Any] = ["all", [1], {"mode": 5}, {"model": []}]
+
+
+@pytest.mark.parametrize(
+    "body", [*({"compaction_settings": settings} for settings in BAD_SETTINGS), {"agent_id": {}}, [1]]
+)
 def test_it_refuses_bad_settings_of_a_compaction(agent: Agent, api: APIClient, body: Any) -> None:
     side = make.make_conversation(agent)
     for path in (f"conversations/{side.wire_id}/compact", f"conversations/{side.wire_id}/recompile"):
