@@ -48,8 +48,19 @@ def create(wanted: NewBatch, actor: Any) -> BatchJob:
         metadata={**wanted.metadata, "job_type": "batch_messages"},
         created_by=actor,
     )
+    members = wanted.members
+    for first in range(0, len(members), AT_ONCE):
+        with transaction.atomic():
+            BatchMember.objects.bulk_create(_rows(job, members, agents, first))
+            if first + AT_ONCE >= len(members):
+                _start(job)
+    return job
+
+
+def _rows(job: BatchJob, members: Sequence[NewMember], agents: Mapping[UUID, int], first: int) -> list[BatchMember]:
+    """The rows of the members from ``first`` on that are written at once."""
     now = timezone.now()
-    rows = [
+    return [
         BatchMember(
             job=job,
             position=place,
@@ -59,14 +70,8 @@ def create(wanted: NewBatch, actor: Any) -> BatchJob:
             request={"inputs": [dict(given) for given in member.inputs], "options": dict(member.options)},
             since=now,
         )
-        for place, member in enumerate(wanted.members)
+        for place, member in enumerate(members[first : first + AT_ONCE], first)
     ]
-    for first in range(0, len(rows), AT_ONCE):
-        with transaction.atomic():
-            BatchMember.objects.bulk_create(rows[first : first + AT_ONCE])
-            if first + AT_ONCE >= len(rows):
-                _start(job)
-    return job
 
 
 def _agents(uuids: Sequence[UUID]) -> dict[UUID, int]:

@@ -14,11 +14,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 COUNTS = (100, 1000, 10_000)
+REQUEST = 10_000  # agents in a job
+PIECE = 500  # agents that are made at once
 TARGETS = {
     **{f"items_per_cpu_second_{count}": ">= 300" for count in COUNTS},
     "slowdown_1000_to_10000": "<= 1.3",
@@ -57,32 +60,45 @@ def _apart(count: int) -> dict[str, float]:
             "ANTHROPIC_API_KEY": "none",
             "LETTAWEB_LOG_LEVEL": "WARNING",
         }
-        command = [sys.executable, "-m", "tests.bench.batches", "--one", str(count)]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr[-4000:]
-        found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+        _run("--make", count, environment)
+        found: dict[str, float] = json.loads(_run("--one", count, environment).splitlines()[-1])
         return found
 
 
-# --- one count, in its own process -------------------------------------------------------------------
+def _run(what: str, count: int, environment: Mapping[str, str]) -> str:
+    command = [sys.executable, "-m", "tests.bench.batches", what, str(count)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-4000:]
+    return done.stdout
 
 
-def one(count: int) -> dict[str, float]:
+# --- one count: made in a process of its own, prepared and ingested in another -------------------------
+
+
+def make(count: int) -> None:
+    """Agents, and jobs of at most 10,000 of them."""
     import django
 
     django.setup()
     from django.core.management import call_command
 
     call_command("migrate", verbosity=0)
-    _offline()
-    job = _job(count)
-    busy = time.process_time()
-    seconds = _stages(job)
-    busy = time.process_time() - busy
+    for first in range(0, count, REQUEST):
+        _job(first, min(first + REQUEST, count))
+
+
+def one(count: int) -> dict[str, float]:
+    import django
+
+    django.setup()
     from batches.models import BatchJob, BatchMember
 
+    _offline()
+    busy = time.process_time()
+    seconds = _stages(list(BatchJob.objects.order_by("id")))
+    busy = time.process_time() - busy
     assert BatchMember.objects.filter(state="done").count() == count
-    assert BatchJob.objects.get().status == "completed"
+    assert not BatchJob.objects.exclude(status="completed").exists()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     rates = {"items_per_second": count / sum(seconds.values()), "items_per_cpu_second": count / busy}
     return {"items": count, **seconds, "cpu": busy, **rates, "peak_mb": peak}
@@ -119,30 +135,44 @@ def _names(number: int) -> Path:
     return Path(os.environ["LETTAWEB_DATA_DIR"]) / f"names-{number}"
 
 
-def _job(count: int) -> Any:
+def _job(first: int, end: int) -> None:
     from django.db import transaction
 
-    from agents.actions.boot import begin as boot
-    from agents.models import Agent, AgentBlock, Block
+    from agents.models import Block
     from batches.actions import NewBatch, NewMember, create
 
-    block = Block.objects.create(label="human", value="Name: Matt")
-    uuids = []
-    for first in range(0, count, 500):
+    block, _ = Block.objects.get_or_create(label="human", value="Name: Matt")
+    uuids: list[UUID] = []
+    for place in range(first, end, PIECE):
         with transaction.atomic():
-            for number in range(first, min(first + 500, count)):
-                agent = Agent.objects.create(
-                    name=f"agent {number}", model="anthropic/claude-3-5-haiku-20241022", system="You are kind.",
-                    llm_config={"model": "claude-3-5-haiku-20241022", "context_window": 200_000},
-                )  # fmt: skip
-                AgentBlock.objects.create(agent=agent, block=block, label="human")
-                boot(agent)
-                uuids.append(agent.uuid)
+            uuids += _agents(block, range(place, min(place + PIECE, end)))
     inputs = [{"role": "user", "parts": [{"type": "text", "text": "Good morning"}], "fields": {}}]
-    return create(NewBatch([NewMember(uuid, inputs, {}) for uuid in uuids]), None)
+    create(NewBatch([NewMember(uuid, inputs, {}) for uuid in uuids]), None)
 
 
-def _stages(job: Any) -> dict[str, float]:
+def _agents(block: Any, numbers: Iterable[int]) -> list[UUID]:
+    """Agents as the API makes them: with a conversation that holds their system message, and a block."""
+    from django.utils import timezone
+
+    from agents.actions.boot import first_messages
+    from agents.models import Agent, AgentBlock, Conversation, Message
+    from lettaweb.lib.many import insert_many
+
+    model = {"model": "claude-3-5-haiku-20241022", "context_window": 200_000}
+    fields = {"model": "anthropic/claude-3-5-haiku-20241022", "system": "You are kind.", "llm_config": model}
+    agents = [Agent(name=f"agent {number}", **fields) for number in numbers]
+    insert_many(agents)
+    AgentBlock.objects.bulk_create([AgentBlock(agent=agent, block=block, label="human") for agent in agents])
+    own = [Conversation(agent=agent, is_default=True) for agent in agents]
+    insert_many(own)
+    now = timezone.now()
+    (first,) = first_messages(agents[0], now)
+    parts = [dict(part) for part in first.parts]
+    insert_many([Message(conversation=c, agent=c.agent, role=first.role, parts=parts, created_at=now) for c in own])
+    return [agent.uuid for agent in agents]
+
+
+def _stages(jobs: Sequence[Any]) -> dict[str, float]:
     from batches.models import LLMBatch
     from batches.poll import WAVE, begin, close, download, lease, may_leave, step, submit, watch
     from batches.poll.cycle import Cycle
@@ -159,21 +189,27 @@ def _stages(job: Any) -> dict[str, float]:
         assert held is not None
         with Cycle(held, seconds=1e9, by_hand=True) as cycle:
             at = time.perf_counter()
-            while begin(cycle, job, most=WAVE) or may_leave(cycle, job):
-                Departure(cycle, job).leave()
-                submit(cycle, job)
+            for job in jobs:
+                while begin(cycle, job, most=WAVE) or may_leave(cycle, job):
+                    Departure(cycle, job).leave()
+                    submit(cycle, job)
             at = timed("prepare", at)
             LLMBatch.objects.update(next_at=None)
-            watch(cycle, job)
-            download(cycle, job)
+            for job in jobs:
+                watch(cycle, job)
+                download(cycle, job)
             at = timed("ingest", at)
-            step(cycle, job)
-            close(job)
+            for job in jobs:
+                step(cycle, job)
+                close(job)
             timed("step", at)
     return seconds
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["--make"]:
+        make(int(sys.argv[2]))
+        return
     if sys.argv[1:2] == ["--one"]:
         print(json.dumps(one(int(sys.argv[2]))))
         return
