@@ -78,11 +78,11 @@ class ServerProcess:
     def post(self, path: str, **options: Any) -> httpx.Response:
         return httpx.post(self.url + path, trust_env=False, **options)
 
-    def manage(self, *arguments: str) -> str:
+    def manage(self, *arguments: str, seconds: float = 60) -> str:
         """The output of another management command against the same data."""
         done = subprocess.run(
             [sys.executable, str(ROOT / "manage.py"), *arguments],
-            env=self.environment, capture_output=True, text=True, cwd=ROOT, timeout=60, check=False,
+            env=self.environment, capture_output=True, text=True, cwd=ROOT, timeout=seconds, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()

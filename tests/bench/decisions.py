@@ -1,6 +1,6 @@
 """How many decisions a second are stored: ``python -m tests.bench.decisions``, or ``measure()`` for a table.
 
-The child process works on a fresh SQLite database of its own, with every pragma of a server.
+The child process works on a fresh database of its own, set up as a server's.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests.bench.place import database
+
 ROOT = Path(__file__).resolve().parents[2]
 BULK, SINGLE = 1000, 200
 TARGETS = {"bulk_rows_per_second": ">= 500", "single_per_second": ">= 50", "longest_transaction_ms": "<= 20"}
@@ -22,11 +24,11 @@ TARGETS = {"bulk_rows_per_second": ">= 500", "single_per_second": ">= 50", "long
 
 def measure() -> dict[str, float]:
     """Return bulk_rows_per_second, single_per_second, median_ and longest_transaction_ms of a bulk decision."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, database() as chosen:
         environment = {
             name: value for name, value in os.environ.items() if not name.startswith(("LETTAWEB_", "DATABASE_"))
         }
-        environment |= {"LETTAWEB_DATA_DIR": folder, "DJANGO_SETTINGS_MODULE": "lettaweb.settings"}
+        environment |= {"LETTAWEB_DATA_DIR": folder, "DJANGO_SETTINGS_MODULE": "lettaweb.settings", **chosen}
         done = subprocess.run(
             [sys.executable, "-m", "tests.bench.decisions", "child"],
             cwd=ROOT, env=environment, capture_output=True, text=True, check=False,

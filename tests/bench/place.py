@@ -18,6 +18,7 @@ from typing import Any
 import httpx
 import psutil
 
+from tests import databases
 from tests.servers import ROOT, ServerProcess, start_server
 
 MODEL = "anthropic/claude-sonnet-4-5-20250929"
@@ -68,11 +69,28 @@ def cpu_of(process: psutil.Process) -> float:
 
 
 @contextlib.contextmanager
+def database() -> Iterator[dict[str, str]]:
+    """The variables of a new, empty database: on the PostgreSQL of DATABASE_URL, else SQLite in the data directory."""
+    if not databases.chosen():
+        yield {}
+        return
+    url = databases.create()
+    try:
+        yield {"DATABASE_URL": url}
+    finally:
+        databases.drop(url)
+
+
+@contextlib.contextmanager
 def place(**environment: str) -> Iterator[Place]:
-    """A web process alone, on an empty database of its own (SQLite unless ``environment`` says otherwise)."""
+    """A web process alone, on an empty database of its own."""
     more_files()
-    with tempfile.TemporaryDirectory(prefix="bench-") as directory, provider() as (process, url):
-        given = {"ANTHROPIC_BASE_URL": url, **KEYS, "LETTAWEB_MAX_RUNS": "2000", **environment}
+    with (
+        tempfile.TemporaryDirectory(prefix="bench-") as directory,
+        provider() as (process, url),
+        database() as chosen,
+    ):
+        given = {"ANTHROPIC_BASE_URL": url, **KEYS, "LETTAWEB_MAX_RUNS": "2000", **chosen, **environment}
         server = start_server(Path(directory), command="web", environment=given)
         with httpx.Client(base_url=url, trust_env=False) as model:
             with httpx.Client(base_url=server.url, timeout=120, trust_env=False) as api:

@@ -16,7 +16,7 @@ from pathlib import Path
 import httpx
 import psutil
 
-from tests.bench.place import KEYS, MEGABYTE, settle
+from tests.bench.place import KEYS, MEGABYTE, database, settle
 from tests.servers import ROOT, base, clean_environment, free_port
 
 TARGETS = {"healthy_seconds": "<= 3", "idle_mb": "<= 120", "ready_mb": "<= 200"}
@@ -25,11 +25,12 @@ STARTS = 3
 
 def measure() -> dict[str, float]:
     """healthy_seconds (median of three warm starts), idle_mb right then, ready_mb when everything is imported."""
-    with tempfile.TemporaryDirectory(prefix="bench-") as directory:
+    with tempfile.TemporaryDirectory(prefix="bench-") as directory, database() as chosen:
         environment = {
             **clean_environment(),
             **base(Path(directory)),
             **KEYS,
+            **chosen,
             "ANTHROPIC_BASE_URL": "http://127.0.0.1:9",
         }
         command = [sys.executable, str(ROOT / "manage.py")]

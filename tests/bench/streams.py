@@ -19,10 +19,9 @@ STREAMS, TOKENS, PACE = 500, 200, 50  # streams, tokens of each, milliseconds be
 TARGETS = {"gap_p99_ms": "<= 150", "unfinished": "== 0", "missing_tokens": "== 0"}
 
 
-def measure(streams: int = STREAMS, *, database: str = "") -> dict[str, float]:
+def measure(streams: int = STREAMS) -> dict[str, float]:
     """Gaps between tokens in milliseconds, what is missing, and the share of a core that each process took."""
-    environment = {"DATABASE_URL": database} if database else {}
-    with place(**environment) as here, tempfile.TemporaryDirectory() as directory:
+    with place() as here, tempfile.TemporaryDirectory() as directory:
         said = {"type": "text", "text": "tok " * TOKENS, "pieces": ["tok "] * TOKENS}
         here.script({"blocks": [said], "delay": PACE, "times": 0}, marker="go")
         here.send(here.agent(), "warm up")
