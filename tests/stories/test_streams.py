@@ -221,7 +221,9 @@ def test_it_finds_the_run_of_a_conversation(api: Client) -> None:
     api.provider.script("", answer(tokens(5), hold="gate", hold_at=4))
     body = {"messages": [{"role": "user", "content": "go", "otid": "mine"}], "background": True, "stream_tokens": True}
     with api.open_stream(f"/v1/conversations/{other}/messages", body) as frames:
-        next(frames)
+        first = next(frames)
+    with api.open_stream(f"/v1/conversations/{other}/messages", body) as frames:
+        assert next(frames) == first, "the same request once more attaches to the run"
     found = api.get("/v1/runs/", conversation_id=other, statuses="running")
     assert len(found) == 1
     again = api.call(
