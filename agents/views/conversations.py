@@ -26,6 +26,7 @@ class Conversations(APIView):
     """/v1/conversations/"""
 
     right = SEND
+    takes = {"POST": ConversationCreate}
 
     def get(self, request: Request) -> Response:
         page = page_of(request.query_params, order_by=filters.ORDER_BY)
@@ -47,6 +48,7 @@ class ConversationDetail(APIView):
     """/v1/conversations/{conversation_id}"""
 
     rights = {"PATCH": SEND, "DELETE": BUILD}
+    takes = {"PATCH": ConversationUpdate}
 
     def get(self, request: Request, conversation_id: str) -> Response:
         return Response(conversation_state(_named(request, conversation_id)))
@@ -95,6 +97,7 @@ class ConversationCompact(APIView):
     """POST /v1/conversations/{conversation_id}/compact"""
 
     right = SEND
+    takes = {"POST": Compaction}
 
     def post(self, request: Request, conversation_id: str) -> Response:
         given = bodies.read(Compaction, request)
@@ -104,6 +107,8 @@ class ConversationCompact(APIView):
 
 class ConversationRecompile(APIView):
     """POST /v1/conversations/{conversation_id}/recompile: the system prompt as it is now."""
+
+    takes = {"POST": Compaction}
 
     def post(self, request: Request, conversation_id: str) -> Response:
         given = bodies.read(Compaction, request)
@@ -116,6 +121,7 @@ class AgentCancel(APIView):
     """POST /v1/agents/{agent_id}/messages/cancel"""
 
     right = SEND
+    takes = {"POST": Cancel}
 
     def post(self, request: Request, agent_id: str) -> Response:
         owner = rows.named_agent(agent_id)
@@ -127,6 +133,7 @@ class AgentSummarize(APIView):
     """POST /v1/agents/{agent_id}/summarize; ``max_message_length`` of older clients is without effect."""
 
     right = SEND
+    takes = {"POST": Compaction}
 
     def post(self, request: Request, agent_id: str) -> Response:
         row = rows.default_conversation(rows.agent(agent_id))

@@ -49,6 +49,7 @@ class SearchMessages(APIView):
     """POST /v1/messages/search"""
 
     right = VIEW
+    takes = {"POST": MessageSearch}
 
     def post(self, request: Request) -> Response:
         given = bodies.given(bodies.read(MessageSearch, request))
@@ -59,6 +60,7 @@ class SearchAgentMessages(APIView):
     """POST /v1/agents/messages/search"""
 
     right = VIEW
+    takes = {"POST": AgentMessageSearch}
 
     def post(self, request: Request) -> Response:
         given = bodies.given(bodies.read(AgentMessageSearch, request))

@@ -52,6 +52,7 @@ class StepFeedback(APIView):
     """PATCH /v1/steps/{step_id}/feedback"""
 
     right = SEND
+    takes = {"PATCH": Feedback}
 
     def patch(self, request: Request, step_id: str) -> Response:
         step = rows.step(step_id)

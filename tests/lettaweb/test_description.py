@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
+from typing import Any
+
 import pytest
 from drf_spectacular.validation import validate_schema
 
+import agents.urls
+import tools.urls
 from agents.views.stream import matches
 from lettaweb.openapi import RAW
 from tests.rest import CLIENT, get
@@ -31,6 +36,14 @@ def test_it_names_the_bodies() -> None:
     post = next(methods["post"] for path, methods in schema["paths"].items() if path.rstrip("/") == "/v1/agents")
     assert "requestBody" in post
     assert {"model", "tool_ids", "memory_blocks"} <= schema["components"]["schemas"]["CreateAgent"]["properties"].keys()
+
+
+def test_every_view_says_what_it_reads() -> None:
+    views: list[Any] = [route.callback.cls for urls in (agents.urls, tools.urls) for route in urls.urlpatterns]
+    methods = [(view, name) for view in views for name in ("post", "put", "patch") if hasattr(view, name)]
+    reading = [(view, name) for view, name in methods if "bodies.read(" in inspect.getsource(getattr(view, name))]
+    assert len(reading) > 15
+    assert [(view, name) for view, name in reading if name.upper() not in getattr(view, "takes", {})] == []
 
 
 def test_it_has_a_page() -> None:
