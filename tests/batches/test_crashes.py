@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ from agents.models import Message, Run, ToolCall
 from batches.models import BatchItem, StagedResult
 from tests.batches.desk import Desk, roles
 from tests.scripted.answers import text, tool_use
+from tests.scripted.server import ScriptedProvider
 from tests.servers import ROOT, clean_environment
 
 APPEND = '''
@@ -31,6 +35,26 @@ def appends(agent_state: "AgentState", what: str) -> str:
 '''
 
 
+PARENT = """
+import json, os, sys
+import django
+django.setup()
+from django.conf import settings
+from django.core.management import call_command
+import anthropic
+import batches.poll
+from lettaweb.lib import faults
+for line in sys.stdin:
+    data_dir, directory = json.loads(line)
+    child = os.fork()
+    if not child:
+        settings.LETTAWEB_DATA_DIR, faults._directory = data_dir, directory
+        call_command("poll_batches", stdout=sys.stderr)
+        os._exit(0)
+    print(os.waitpid(child, 0)[1], flush=True)
+"""
+
+
 def database_url() -> str:
     found = connection.settings_dict
     if connection.vendor == "sqlite":
@@ -38,25 +62,60 @@ def database_url() -> str:
     return f"postgres://{found['USER']}:{found['PASSWORD']}@{found['HOST']}:{found['PORT'] or 5432}/{found['NAME']}"
 
 
-def poll_and_die(desk: Desk, data_dir: Path, fault: str) -> None:
-    """A poll in a process of its own, killed at ``fault``."""
-    faults = data_dir / "faults"
-    faults.mkdir()
-    (faults / f"batch_{fault}").write_text("kill")
-    environment = {
-        **clean_environment(),
-        **desk.provider.environment,
-        "DATABASE_URL": database_url(),
-        "LETTAWEB_DATA_DIR": str(data_dir),
-        "LETTAWEB_PROVIDER_RETRIES": "0",
-        "LETTAWEB_FAULTS": str(faults),
-        "NO_PROXY": "*",
-    }
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "manage.py"), "poll_batches"],
-        env=environment, cwd=ROOT, capture_output=True, timeout=120, check=False,
-    )  # fmt: skip
-    assert done.returncode == -signal.SIGKILL, done.stderr.decode()[-2000:]
+class Poller:
+    """Processes that poll and are killed: forked from one that has read all code, which takes seconds."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self.parent = subprocess.Popen(
+            [sys.executable, "-c", PARENT], env={**clean_environment(), **environment}, cwd=ROOT, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )  # fmt: skip
+
+    def poll(self, data_dir: Path, faults: Path) -> int:
+        """The exit status of one poll as ``os.waitpid`` gives it."""
+        assert self.parent.stdin is not None
+        assert self.parent.stdout is not None
+        self.parent.stdin.write(json.dumps([str(data_dir), str(faults)]) + "\n")
+        self.parent.stdin.flush()
+        return int(self.parent.stdout.readline())
+
+    def stop(self) -> None:
+        assert self.parent.stdin is not None
+        self.parent.stdin.close()
+        self.parent.wait(10)
+
+
+@pytest.fixture(scope="module")
+def poller(django_db_setup: None, scripted_server: ScriptedProvider) -> Iterator[Poller]:
+    made = Poller(
+        {
+            **scripted_server.environment,
+            "DATABASE_URL": database_url(),
+            "DJANGO_SETTINGS_MODULE": "lettaweb.settings",
+            "LETTAWEB_PROVIDER_RETRIES": "0",
+            "NO_PROXY": "*",
+        }
+    )
+    yield made
+    made.stop()
+
+
+Die = Callable[[str], None]
+
+
+@pytest.fixture
+def die(poller: Poller, tmp_path: Path) -> Die:
+    """A poll in a process of its own that is killed at a point."""
+
+    def poll_and_die(fault: str) -> None:
+        faults = tmp_path / "faults"
+        faults.mkdir()
+        (faults / f"batch_{fault}").write_text("kill")
+        status = poller.poll(tmp_path, faults)
+        assert os.WIFSIGNALED(status), status
+        assert os.WTERMSIG(status) == signal.SIGKILL
+
+    return poll_and_die
 
 
 @pytest.fixture
@@ -105,9 +164,9 @@ def check(desk: Desk, job: str, agents: list[str], *, submits: int = 2) -> None:
 
 
 @pytest.mark.parametrize("fault", ["prepared", "spooled", "intended", "submitted"])
-def test_a_crash_while_sending(desk: Desk, agents: list[str], tmp_path: Path, fault: str) -> None:
+def test_a_crash_while_sending(desk: Desk, agents: list[str], die: Die, fault: str) -> None:
     job = str(desk.create(*agents)["id"])
-    poll_and_die(desk, tmp_path, fault)
+    die(fault)
     desk.poll(4)
     assert len(desk.provider.batches) == 1
     finish(desk)
@@ -116,20 +175,20 @@ def test_a_crash_while_sending(desk: Desk, agents: list[str], tmp_path: Path, fa
 
 
 @pytest.mark.parametrize("fault", ["staged", "downloaded", "chunk_stepped", "stepped"])
-def test_a_crash_while_reading(desk: Desk, agents: list[str], tmp_path: Path, fault: str) -> None:
+def test_a_crash_while_reading(desk: Desk, agents: list[str], die: Die, fault: str) -> None:
     job = desk.submitted(*agents)
     desk.end()
-    poll_and_die(desk, tmp_path, fault)
+    die(fault)
     finish(desk)
     check(desk, job, agents)
     assert ToolCall.objects.get().outcome == "ran"
 
 
 @pytest.mark.parametrize("fault", ["claimed", "ran"])
-def test_a_crash_while_a_tool_runs(desk: Desk, agents: list[str], tmp_path: Path, fault: str) -> None:
+def test_a_crash_while_a_tool_runs(desk: Desk, agents: list[str], die: Die, fault: str) -> None:
     job = desk.submitted(*agents)
     desk.end()
-    poll_and_die(desk, tmp_path, fault)
+    die(fault)
     finish(desk)
     check(desk, job, agents)
     call = ToolCall.objects.get()
@@ -138,7 +197,7 @@ def test_a_crash_while_a_tool_runs(desk: Desk, agents: list[str], tmp_path: Path
     assert desk.state(agents[2])["memory"]["blocks"][0]["value"] == ""
 
 
-def test_a_gated_call_that_was_interrupted_asks_people_again(desk: Desk, tmp_path: Path) -> None:
+def test_a_gated_call_that_was_interrupted_asks_people_again(desk: Desk, die: Die) -> None:
     from tests.batches.test_approvals_inside import GATED, decide
 
     agent = desk.agent(desk.tool(GATED, default_requires_approval=True), agent_type="letta_v1_agent")
@@ -146,7 +205,7 @@ def test_a_gated_call_that_was_interrupted_asks_people_again(desk: Desk, tmp_pat
     desk.answers(tool_use("gated_tool", {"n": 1}, "call_1"), times=1)
     desk.round()
     decide(desk, agent, "call_1")
-    poll_and_die(desk, tmp_path, "claimed")
+    die("claimed")
     desk.poll()
     assert desk.detail(job)["counts"] == {"parked": 1}
     assert ToolCall.objects.get().state == "unknown"
