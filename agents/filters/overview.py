@@ -14,6 +14,7 @@ from agents.models import Agent, Conversation, Run, RunStatus, ToolCall
 from agents.models.run import ACTIVE
 from agents.models.toolcall import Outcome, calls_that_wait
 from lettaweb.lib import ids
+from lettaweb.lib.text import clean_text
 
 AGENTS, RUNS, CONVERSATIONS, SHORT = 50, 50, 20, 8
 FAILED_HOURS = 24
@@ -49,7 +50,7 @@ def agents(query: Mapping[str, Any]) -> Listed:
     """Agents, newest first, found by a part of their name; each with what runs and what waits."""
     rows = Agent.objects.exclude(hidden=True).defer("system", "llm_config", "extra", "metadata")
     if query.get("q"):
-        rows = rows.filter(name__icontains=str(query["q"])[:200])
+        rows = rows.filter(name__icontains=clean_text(str(query["q"]))[:200])
     found = _page(rows, str(query.get("below", "")), AGENTS)
     keys = [agent.pk for agent in found.rows]
     waiting = _per("agent", calls_that_wait().filter(agent__in=keys))

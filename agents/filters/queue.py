@@ -21,6 +21,7 @@ from agents.models import Agent, CallState, Driver, ToolCall
 from agents.models.toolcall import WAITING, Outcome, calls_that_wait
 from agents.wire import redact
 from lettaweb.lib import ids
+from lettaweb.lib.text import clean_text
 from tools.models import Risk, Tool
 
 VIEWS = {
@@ -105,7 +106,7 @@ class Wish:
 def wish_of(query: Mapping[str, Any]) -> Wish:
     """Read a query string; what it does not know is ignored."""
     view, risk = str(query.get("view", "")), str(query.get("risk", ""))
-    texts = {name: str(query.get(name, ""))[:300] for name in ("tool", "agent", "after", "outcome", "q")}
+    texts = {name: clean_text(str(query.get(name, "")))[:300] for name in ("tool", "agent", "after", "outcome", "q")}
     return Wish(
         view=view if view in VIEWS else "waiting",
         risk=risk if risk in RISKS else "",

@@ -35,9 +35,13 @@ def test_it_grows_while_the_agent_speaks_and_survives_a_reload(people: People, s
     page.reload()
     expect(said).to_contain_text(FIRST)
     expect(page.get_by_role("button", name="Send")).to_be_disabled()
+    runs = page.get_by_role("region", name="Runs")
+    expect(runs).to_contain_text("Running")
     story.api.provider.release(hold)
     expect(said).to_contain_text(SECOND)
     expect(page.get_by_role("button", name="Send")).to_be_enabled()
+    expect(runs).to_contain_text("Done")
+    expect(page.get_by_text("0 runs under way")).to_be_visible()
     assert said.inner_text().count(FIRST.strip()) == 1
     assert said.inner_text().count(SECOND) == 1
 

@@ -44,6 +44,11 @@ def test_it_lists_agents_by_page_and_name(operator: Client) -> None:
     assert "clerk 07" in text_of(operator.get("/agents/?q=k+07"))
 
 
+@pytest.mark.parametrize("path", ["/agents/?q=%00", "/tools/?q=%00&after=%00", "/runs/?state=%00&agent=%00&below=%00"])
+def test_it_survives_addresses_that_make_no_sense(operator: Client, path: str) -> None:
+    assert operator.get(path).status_code == 200
+
+
 def test_it_keeps_its_number_of_queries(operator: Client, django_assert_max_num_queries: Any) -> None:
     for number in range(50):
         make_run(default_of(make_agent(f"clerk {number}")))

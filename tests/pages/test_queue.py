@@ -144,6 +144,7 @@ def test_it_names_the_call_that_comes_next(operator: Client, viewer: Client) -> 
     [
         "view=x",
         "q=%00",
+        "tool=%00&after=%00",
         "q=%25_%27",
         "q=" + "x" * 5000,
         "risk=1",

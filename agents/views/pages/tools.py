@@ -14,6 +14,7 @@ from agents.views.pages.access import page, say
 from agents.wire.fields import shown_text
 from lettaweb.lib import ids
 from lettaweb.lib.problems import Problem
+from lettaweb.lib.text import clean_text
 from tools import actions, policies, sandbox
 from tools.models import Tool
 
@@ -23,10 +24,10 @@ TOOLS, AGENTS = 100, 50
 @page()
 def tools(request: HttpRequest) -> HttpResponse:
     """/tools/"""
-    rows, q = Tool.objects.defer("source_code", "json_schema"), request.GET.get("q", "")[:100]
+    rows, q = Tool.objects.defer("source_code", "json_schema"), clean_text(request.GET.get("q", ""))[:100]
     if q:
         rows = rows.filter(name__icontains=q)
-    after = request.GET.get("after", "")[:100]
+    after = clean_text(request.GET.get("after", ""))[:100]
     found = list(rows.filter(name__gt=after).order_by("name")[: TOOLS + 1])
     context = {
         "here": "tools",

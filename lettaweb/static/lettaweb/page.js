@@ -110,12 +110,14 @@ export function socket(path, { heard, opened = () => {}, lost = () => {} }) {
 }
 
 // Pages that are no desk keep their count of waiting calls, and renew themselves where they ask for it.
-async function renew(place) {
-  const response = await fetch(location.href, { cache: "no-store" });
-  if (!response.ok || response.redirected) return;
+export async function renew(...ids) {
+  const response = await fetch(location.href, { cache: "no-store" }).catch(() => null);
+  if (!response?.ok || response.redirected) return;
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
-  const next = page.getElementById(place.id);
-  if (next) document.getElementById(place.id)?.replaceWith(next);
+  for (const id of ids) {
+    const next = page.getElementById(id);
+    if (next) document.getElementById(id)?.replaceWith(next);
+  }
 }
 
 if (side && !document.getElementById("desk")) {
@@ -125,7 +127,7 @@ if (side && !document.getElementById("desk")) {
       if ("waiting" in news) for (const count of side.querySelectorAll("[data-count=waiting]")) count.textContent = news.waiting;
       const place = document.querySelector("[data-live]");
       clearTimeout(timer);
-      if (place && news.type !== "hello" && news.type !== "ping") timer = setTimeout(renew, 150, place);
+      if (place && news.type !== "hello" && news.type !== "ping") timer = setTimeout(renew, 150, place.id, "running");
     },
     opened: () => connection(true), lost: () => connection(false),
   });

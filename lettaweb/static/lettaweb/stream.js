@@ -1,7 +1,7 @@
 // An agent's conversation or one run, as it happens. What was stored comes from the server's page; this adds
 // what is being said right now, and asks for the page's part again when a run begins or ends.
 
-import { connection, freshen, socket } from "./page.js";
+import { connection, freshen, renew, socket } from "./page.js";
 
 const frame = () => document.getElementById("conversation") ?? document.getElementById("run");
 const list = () => document.querySelector("#said .talk");
@@ -88,8 +88,12 @@ function fail(message) {
 function heard(news, send) {
   if (news.type === "events") events(news);
   else if (news.type === "hello") news.runs.forEach((run) => follow(run, send));
-  else if (news.type === "run") { if (mine(news.run)) refresh(() => follow(news.run, send)); }
-  else if (news.type === "end" || news.type === "reset") { if (!frame().dataset.agent) refresh(); }
+  else if (news.type === "run") {
+    if (mine(news.run)) refresh(() => follow(news.run, send));
+    renew("recent-runs", "running");
+  } else if (news.type === "end" || news.type === "reset") {
+    if (!frame().dataset.agent) refresh(() => renew("running"));
+  }
 }
 
 function events(news) {
