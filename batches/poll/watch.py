@@ -84,7 +84,8 @@ def _fail(job: BatchJob, llm: LLMBatch, refusal: Refusal) -> None:
     if not refusal.lines:
         _give_up(job, llm, ProviderError("bad_request", refusal.message))
         return
-    keys = list(BatchItem.objects.filter(llm_batch=llm).order_by("id").values_list("pk", flat=True))
+    # The file was written in the order of the members, whose items may have been made in any order.
+    keys = list(BatchItem.objects.filter(llm_batch=llm).order_by("member_id").values_list("pk", flat=True))
     for line, said in refusal.lines.items():
         if 0 < line <= len(keys):
             rows = BatchItem.objects.filter(pk=keys[line - 1])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.utils import timezone
 
 from agents.actions.requests import Approval, MessageRequest, Verdict
 from agents.actions.send import send
@@ -151,6 +153,20 @@ def test_a_second_call_parks_its_member_again(desk: Desk, parked: tuple[str, str
     assert [item["step_state"]["step_number"] for item in desk.items(job, agent_id=waits)] == [0, 1, 2]
 
 
+def test_a_member_goes_on_when_its_whole_set_is_decided(desk: Desk) -> None:
+    gated = desk.tool(GATED, default_requires_approval=True)
+    job = desk.submitted(desk.agent(gated, agent_type="letta_v1_agent", parallel_tool_calls=True))
+    desk.answers(*(tool_use("gated_tool", {"n": n}, f"call_{n}") for n in (1, 2)), times=1)
+    desk.round()
+    for left, call in enumerate(reversed(desk.more(job, "/approvals"))):
+        assert desk.detail(job)["counts"] == {"parked": 1}, left
+        body = {"decision": "approve", "version": call["version"], "digest": call["digest"]}
+        api("POST", f"approvals/{call['id']}/decide", body=body)
+        desk.poll()
+    assert desk.detail(job)["counts"] == {"in_flight": 1}
+    assert [call.result_text for call in ToolCall.objects.order_by("id")] == ["gated 1", "gated 2"]
+
+
 def test_the_same_decision_again_finds_the_same_run(desk: Desk, parked: tuple[str, str, str]) -> None:
     _, waits, _ = parked
     again = decide(desk, waits, "toolu_2")
@@ -188,7 +204,10 @@ def test_a_decided_call_of_a_batch_that_is_gone_goes_on_live(desk: Desk, parked:
     assert (run.driver, run.status) == ("live", "created")
 
 
-def test_decided_members_wait_a_little_for_others_in_flight(desk: Desk) -> None:
+@pytest.mark.parametrize("why", ["enough are ready", "one waited for a minute"])
+def test_decided_members_wait_a_little_for_others_in_flight(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
     gated = desk.tool(GATED, default_requires_approval=True)
     first, second = (desk.agent(gated, agent_type="letta_v1_agent") for _ in range(2))
     job = desk.submitted(first)
@@ -207,7 +226,10 @@ def test_decided_members_wait_a_little_for_others_in_flight(desk: Desk) -> None:
     decide(desk, first, "call_a")
     desk.poll()
     assert desk.detail(job)["counts"] == {"ready": 1, "in_flight": 1}
-    BatchMember.objects.filter(state="ready").update(since=row.created_at.replace(year=2020))
+    if why == "enough are ready":
+        monkeypatch.setattr("batches.poll.depart.ENOUGH", 1)
+    else:
+        BatchMember.objects.filter(state="ready").update(since=timezone.now() - timedelta(seconds=61))
     desk.poll()
     assert desk.detail(job)["counts"] == {"in_flight": 2}
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from batches.models import BatchJob
 from tests.batches.desk import Desk, roles
+from tests.batches.test_approvals_inside import GATED, decide
 from tests.scripted.answers import answer, fault, lost, polled, text, tool_use
 
 CASES = Path(__file__).resolve().parents[1] / "cases" / "batch"
@@ -145,6 +146,29 @@ def test_a_refused_file_fails_its_items(desk: Desk) -> None:
     desk.poll()
     assert desk.job(job)["status"] == "failed"
     assert "one model" in desk.items(job)[0]["error"]["message"]
+
+
+def test_a_refused_line_fails_its_own_item_and_the_others_go_again(desk: Desk) -> None:
+    gated = desk.tool(GATED, default_requires_approval=True)
+    agents = [desk.agent(gated, agent_type="letta_v1_agent", model=MINI) for _ in range(2)]
+    job = desk.submitted(*agents)
+    desk.answers(tool_use("gated_tool", {"n": 1}, "call_1"), times=2)
+    desk.round()
+    desk.more(job, "/pause", method="POST")
+    for agent in reversed(agents):  # the items of the next wave are made in another order than its file
+        decide(desk, agent, "call_1")
+        desk.poll()
+    desk.more(job, "/resume", method="POST")
+    desk.poll()
+    assert desk.provider.batches[-1].custom_ids == [desk.custom_id(agent) for agent in agents]
+    desk.provider.fail_batch(desk.provider.batches[-1].id, "invalid_json_line", "Not JSON", line=2)
+    desk.poll()
+    states = {item["agent_id"]: item["state"] for item in desk.items(job, request_status="failed")}
+    assert states == {agents[1]: "failed"}
+    assert desk.provider.batches[-1].custom_ids == [desk.custom_id(agents[0])]
+    desk.answers(text("Done."))
+    desk.round()
+    assert desk.detail(job)["counts"] == {"done": 1, "failed": 1}
 
 
 def test_a_lost_answer_is_found_by_our_key(desk: Desk) -> None:

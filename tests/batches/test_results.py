@@ -55,6 +55,7 @@ def test_it_reads_a_file(desk: Desk, name: str, texts: list[str | None], expecte
     assert [said(desk, job).get(agent) for agent in agents] == texts
     assert desk.job(job)["status"] == "completed"
     assert not StagedResult.objects.exists()
+    assert LLMBatch.objects.get().downloads == (2 if NO_RESULT in expected else 1)  # what lacks is looked for once more
 
 
 def test_all_agents_are_usable_after_mixed_outcomes(desk: Desk) -> None:

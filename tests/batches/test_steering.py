@@ -75,6 +75,19 @@ def test_cancel_while_it_waits_to_be_sent(desk: Desk) -> None:
     assert not Run.objects.filter(status__in=["created", "running"]).exists()
 
 
+def test_cancel_drops_what_is_ready(desk: Desk) -> None:
+    job = desk.submitted(desk.agent(desk.tool()))
+    desk.more(job, "/pause", method="POST")
+    desk.answers(*weather(heartbeat=True))
+    desk.round()
+    assert desk.detail(job)["counts"] == {"ready": 1}
+    cancel(job)
+    desk.poll()
+    assert (desk.job(job)["status"], len(desk.submits)) == ("cancelled", 1)
+    assert [item["request_status"] for item in desk.items(job)] == ["completed", "cancelled"]
+    assert not Run.objects.filter(status__in=["created", "running"]).exists()
+
+
 def test_cancel_closes_parked_calls(desk: Desk) -> None:
     gated = desk.tool(default_requires_approval=True)
     agent = desk.agent(gated)

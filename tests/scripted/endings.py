@@ -21,8 +21,8 @@ def end_batch(world: World, identifier: str, ending: Ending) -> None:
     openai_batches.end(world, row, ending)
 
 
-def fail_batch(world: World, identifier: str, code: str, message: str) -> None:
-    """Fail an OpenAI batch in its validation. Raises KeyError for an unknown one."""
+def fail_batch(world: World, identifier: str, code: str, message: str, line: int | None = None) -> None:
+    """Fail an OpenAI batch in its validation, for a line of its file. Raises KeyError for an unknown one."""
     batch = world.batches[identifier]
-    batch.faults.append({"code": code, "line": None, "message": message, "param": None})
+    batch.faults.append({"code": code, "line": line, "message": message, "param": None})
     openai_batches.move(batch, "failed")

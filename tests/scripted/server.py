@@ -156,11 +156,11 @@ class ScriptedProvider:
 
         self._on_loop(on_loop())
 
-    def fail_batch(self, identifier: str, code: str, message: str = "") -> None:
-        """Fail an OpenAI batch in its validation. Raises KeyError for an unknown one."""
+    def fail_batch(self, identifier: str, code: str, message: str = "", line: int | None = None) -> None:
+        """Fail an OpenAI batch in its validation, for a line of its file. Raises KeyError for an unknown one."""
 
         async def on_loop() -> None:
-            fail_batch(self.world, identifier, code, message or code)
+            fail_batch(self.world, identifier, code, message or code, line)
 
         self._on_loop(on_loop())
 
