@@ -6,9 +6,11 @@ BIN := $(VENV)/bin
 CLIENTS := .clients/letta0/.done .clients/letta1/.done
 CLIENT_EXTRAS := pytest requests python-dotenv
 PYTEST_ARGS ?=
+SCALE := tests/stories tests/survival tests/batches/test_crashes.py tests/batches/test_lease.py \
+	tests/agents/test_approvals_decide.py tests/agents/test_approvals_beside.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run serve test check format bench clients axe clean
+.PHONY: help run serve test test-scale check format bench clients axe clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -21,6 +23,10 @@ serve: $(VENV)/.runtime ## the same without demonstration data
 
 test: $(VENV)/.development $(CLIENTS) axe ## every test
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-scale: $(VENV)/.development ## those of what processes share, on the PostgreSQL of DATABASE_URL and with REDIS_URL
+	@[ -n "$$DATABASE_URL" ] && [ -n "$$REDIS_URL" ] || { echo "DATABASE_URL and REDIS_URL must be set" >&2; exit 2; }
+	$(BIN)/python -m pytest -m "not postgresql and not slow" $(SCALE) $(PYTEST_ARGS)
 
 check: $(VENV)/.development ## format, lint, types, import rules, templates, migrations
 	$(BIN)/ruff format --check .

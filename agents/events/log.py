@@ -25,6 +25,7 @@ class Fence:
 
 
 GAP = 1_000_000
+FEW, SMALL = 4, 64 * 1024  # segments that are read first; characters of them below which more are read
 
 _STORE = """
 INSERT INTO agents_eventsegment (run_id, first_seq, last_seq, epoch, head, data, created_at)
@@ -111,9 +112,20 @@ def _store(fence: Fence, batch: Batch, *, first: int | None = None) -> None:
 
 
 def page(run_id: int, after: int, *, segments: int = 50) -> list[Batch]:
-    """The next segments beyond ``after``, oldest first; empty when there are none (yet)."""
-    rows = EventSegment.objects.filter(run_id=run_id, last_seq__gt=after).order_by("first_seq")[:segments]
-    return [_batch(row).after(after) for row in rows]
+    """The next segments beyond ``after``, oldest first; empty when there are none (yet).
+
+    At most ``segments``; only a few when they are large, since a reader that is slow holds them for long.
+    """
+    rows = _rows(run_id, after, min(FEW, segments))
+    found = [_batch(row).after(after) for row in rows]
+    if len(rows) == FEW < segments and sum(len(row.data) for row in rows) < SMALL:
+        last = rows[-1].last_seq
+        found += [_batch(row).after(last) for row in _rows(run_id, last, segments - FEW)]
+    return found
+
+
+def _rows(run_id: int, after: int, most: int) -> list[EventSegment]:
+    return list(EventSegment.objects.filter(run_id=run_id, last_seq__gt=after).order_by("first_seq")[:most])
 
 
 def _batch(row: EventSegment) -> Batch:

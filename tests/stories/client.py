@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 import uuid
@@ -49,18 +50,40 @@ class Answer:
         return [call["tool_call_id"] for call in self.only("approval_request_message")["tool_calls"]]
 
 
+class Doors(httpx.BaseTransport):
+    """Sends one request after the other to the next of several servers, as a proxy in front of them does."""
+
+    def __init__(self, urls: Sequence[str]) -> None:
+        self._inner = httpx.HTTPTransport()
+        self._turns = itertools.cycle([httpx.URL(url) for url in urls])
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        door = next(self._turns)
+        request.url = request.url.copy_with(host=door.host, port=door.port)
+        request.headers["Host"] = f"{door.host}:{door.port}"
+        return self._inner.handle_request(request)
+
+    def close(self) -> None:
+        self._inner.close()
+
+
 @dataclass
 class Client:
-    """Calls of the API. Everything it makes has a name of its own, so tests do not meet."""
+    """Calls of the API. Everything it makes has a name of its own, so tests do not meet.
+
+    ``doors``: the URLs of several web processes of one service; the calls go to them in turn.
+    """
 
     url: str
     provider: ScriptedProvider
     token: str = ""
+    doors: Sequence[str] = ()
     http: httpx.Client = field(init=False)
 
     def __post_init__(self) -> None:
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
-        self.http = httpx.Client(base_url=self.url, timeout=60, trust_env=False, headers=headers)
+        transport = Doors(self.doors) if self.doors else None
+        self.http = httpx.Client(base_url=self.url, timeout=60, trust_env=False, headers=headers, transport=transport)
 
     def __enter__(self) -> Client:
         return self

@@ -27,10 +27,10 @@ def seen(api: Client) -> str:
 
 def test_it_sends_all_messages_that_are_in_context(api: Client) -> None:
     agent = api.agent()
-    for number in range(60):
-        api.send(agent, f"message {number}.")
+    for first in range(0, 60, 5):
+        api.send(agent, *[f"message {number}." for number in range(first, first + 5)])
     assert all(f"message {number}." in seen(api) for number in range(60))
-    assert len(api.get(f"/v1/agents/{agent}")["message_ids"]) == 121
+    assert len(api.get(f"/v1/agents/{agent}")["message_ids"]) == 1 + 60 + 12
 
 
 def test_it_folds_the_oldest_turns_before_the_window_is_full(api: Client) -> None:

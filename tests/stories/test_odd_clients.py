@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import MakeServer
-from tests.scripted.answers import answer, fault, text, tokens, tool_use
-from tests.scripted.server import ScriptedProvider
+from tests.scripted.answers import answer, fault, text, tool_use
 from tests.stories.client import Client, approve, deny, returned, types_of
 from tests.stories.sources import ECHO, NOTHING
 
@@ -56,22 +54,6 @@ def test_it_says_that_a_background_run_failed_in_its_second_step(api: Client) ->
     assert api.get("/v1/runs/active", agent_id=agent) == []
     with api.open_stream(f"/v1/runs/{run}/stream", {}) as frames:
         assert types_of(list(frames)) == types_of(chunks)
-
-
-def test_it_pings_while_the_model_is_silent(
-    make_server: MakeServer, provider: ScriptedProvider, request: pytest.FixtureRequest
-) -> None:
-    server = make_server(command="web", LETTAWEB_PING_SECONDS="0.2")
-    request.addfinalizer(server.stop)
-    with Client(server.url, provider) as api:
-        agent = api.agent()
-        provider.script("", answer(tokens(2), first_byte=1000))
-        chunks = api.stream(agent, "go")
-        pings = [chunk for chunk in chunks if chunk["message_type"] == "ping"]
-        assert len(pings) >= 2
-        assert {ping["run_id"] for ping in pings} == {chunks[-2]["run_id"]}
-        provider.script("", answer(tokens(2), first_byte=1000))
-        assert "ping" not in types_of(api.stream(agent, "go", include_pings=False))
 
 
 def raw_json(api: Client, method: str, path: str, body: object) -> dict[str, Any]:

@@ -22,8 +22,8 @@ pytestmark = pytest.mark.server
 
 WORD = "word " * 400
 WORDS = 3000  # six megabytes: more than the kernel holds for a reader
-READERS = 5
-MOST_MEGABYTES = 2  # for each reader; everything that it does not read would be six and more
+READERS = 8
+MOST_MEGABYTES = 4  # for each reader; what it does not read would be six, twice: as events and as bytes
 
 
 @dataclass

@@ -10,7 +10,7 @@ import pytest
 from tests.scripted.answers import answer, hang, text, tokens
 from tests.scripted.server import ScriptedProvider
 from tests.servers import ServerProcess
-from tests.stories.client import Client
+from tests.stories.client import Client, types_of
 from tests.survival.kit import WAIT, await_end, follow, wait_until
 
 pytestmark = pytest.mark.server
@@ -19,13 +19,14 @@ MakeServer = Callable[..., ServerProcess]
 
 @pytest.fixture(scope="module")
 def hasty(make_server: MakeServer, scripted_server: ScriptedProvider) -> Iterator[ServerProcess]:
-    """A server that waits two seconds for a model, lets a run take seven, and has two slots."""
+    """A server that waits two seconds for a model, lets a run take seven, has two slots and pings often."""
     server = make_server(
         command="web",
         LETTAWEB_PROVIDER_TIMEOUT="2",
         LETTAWEB_PROVIDER_RETRIES="0",
         LETTAWEB_RUN_SECONDS="7",
         LETTAWEB_MAX_RUNS="2",
+        LETTAWEB_PING_SECONDS="0.2",
     )
     with Client(server.url, scripted_server) as first:  # what takes seconds once is not what is timed here
         first.send(first.agent(), "warm up")
@@ -83,6 +84,17 @@ def test_it_takes_runs_that_wait_for_a_slot_in_their_order(api: Client) -> None:
     assert len(set(asked)) == 6
     begun = [run["completed_at"] for run in ended]
     assert begun[2:] == sorted(begun[2:])
+
+
+def test_it_pings_while_the_model_is_silent(api: Client) -> None:
+    agent = api.agent()
+    api.provider.script("", answer(tokens(2), first_byte=1000))
+    chunks = api.stream(agent, "go")
+    pings = [chunk for chunk in chunks if chunk["message_type"] == "ping"]
+    assert len(pings) >= 2
+    assert {ping["run_id"] for ping in pings} == {chunks[-2]["run_id"]}
+    api.provider.script("", answer(tokens(2), first_byte=1000))
+    assert "ping" not in types_of(api.stream(agent, "go", include_pings=False))
 
 
 def test_it_cancels_a_run_that_nobody_drives(api: Client) -> None:
