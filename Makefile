@@ -6,8 +6,10 @@ BIN := $(VENV)/bin
 CLIENTS := .clients/letta0/.done .clients/letta1/.done
 CLIENT_EXTRAS := pytest requests python-dotenv
 PYTEST_ARGS ?=
-SCALE := tests/stories tests/survival tests/batches/test_crashes.py tests/batches/test_lease.py \
-	tests/agents/test_approvals_decide.py tests/agents/test_approvals_beside.py
+# Tests of several processes on PostgreSQL are part of `test`; these are others that must hold there too.
+SCALE := tests/stories tests/batches/test_crashes.py tests/batches/test_lease.py \
+	tests/agents/test_approvals_decide.py tests/agents/test_approvals_beside.py \
+	$(patsubst %,tests/survival/test_%.py,kills worker_kills takeover interrupted_tools drain lease limits_of_runs writer unclear_commits)
 
 .DEFAULT_GOAL := help
 .PHONY: help run serve test test-scale check format bench clients axe clean
