@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from agents.actions.cancel import cancel_conversation
-from agents.models import Conversation
+from agents.models import Conversation, Driver
+from agents.models.run import ACTIVE
 from batches.models import BatchItem, BatchJob, BatchMember, LLMBatch, LLMState, MemberState, RequestStatus
 from batches.poll.again import unmake
 from batches.poll.cycle import Cycle
@@ -17,11 +19,12 @@ AT_ONCE = 100
 
 
 def drop(cycle: Cycle, job: BatchJob) -> None:
-    """Drop everything of a cancelled job that is not at a provider."""
+    """Drop everything of a cancelled job that is not at a provider; live runs stop where they are."""
     unsent = LLMBatch.objects.filter(job=job, status__in=[LLMState.PREPARING, LLMState.CREATED], local=False)
     for llm in unsent.order_by("id"):
         unmake(llm, LLMState.CANCELLED)
-    rows = BatchMember.objects.filter(job=job, state__in=DROPPED).select_related("run")
+    live = Q(state=MemberState.IN_FLIGHT, run__driver=Driver.LIVE, run__status__in=ACTIVE)
+    rows = BatchMember.objects.filter(Q(state__in=DROPPED) | live, job=job).select_related("run")
     while not cycle.over and (members := list(rows.order_by("id")[:AT_ONCE])):
         for member in members:
             _drop(job, member)

@@ -75,6 +75,21 @@ def test_cancel_while_it_waits_to_be_sent(desk: Desk) -> None:
     assert not Run.objects.filter(status__in=["created", "running"]).exists()
 
 
+def test_cancel_stops_live_runs_and_keeps_those_that_ended(desk: Desk) -> None:
+    agents = desk.plain(3, model="demo/demo")
+    job = desk.submitted(*agents)
+    assert desk.detail(job)["counts"] == {"in_flight": 3}
+    ended = Run.objects.order_by("id").first()
+    assert ended is not None
+    Run.objects.filter(pk=ended.pk).update(status="completed", stop_reason="end_turn", input_tokens=7)
+    cancel(job)
+    desk.poll()
+    assert (desk.job(job)["status"], desk.detail(job)["counts"]) == ("cancelled", {"done": 1, "cancelled": 2})
+    assert [run.status for run in Run.objects.order_by("id")] == ["completed", "cancelled", "cancelled"]
+    assert desk.detail(job)["usage"]["prompt_tokens"] == 7
+    assert {wave["status"] for wave in desk.waves(job)} == {"completed"}
+
+
 def test_cancel_drops_what_is_ready(desk: Desk) -> None:
     job = desk.submitted(desk.agent(desk.tool()))
     desk.more(job, "/pause", method="POST")
