@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from django import template
@@ -118,6 +119,7 @@ _LOW = '<circle cx="6" cy="6" r="3.5"/>'
 
 
 @register.simple_tag
+@cache
 def risk_of(risk: str, after: str = "") -> SafeString:
     """A risk as a mark and a word."""
     mark = mark_safe(_MARKS.get(risk, _LOW))  # noqa: S308 - one of three drawings from this file

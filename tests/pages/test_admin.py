@@ -19,6 +19,7 @@ from django.utils import timezone
 from agents.models import CallState, Decision, OutboxItem, ToolCall
 from agents.models.toolcall import Outcome
 from agents.policies import tokens
+from batches.models import BatchItem, BatchJob, BatchMember, LLMBatch
 from tests.agents.factories import make_agent, make_message, make_run, make_step
 from tests.agents.test_list_plans import plan
 from tests.pages.conftest import person_named
@@ -27,6 +28,7 @@ from tests.pages.rows import make_tool, settled_call, text_of, waiting_call
 pytestmark = pytest.mark.django_db
 CALLS = "/admin/agents/toolcall/"
 OURS = [model for model in site.site._registry if model._meta.app_label in ("agents", "tools")]
+BATCHES = ("batchjob", "llmbatch", "batchmember", "batchitem")
 
 
 def many() -> None:
@@ -36,6 +38,11 @@ def many() -> None:
         make_message(call.conversation)
         Decision.objects.create(call=call, kind="extend", actor_name="olga", via="desk", digest=call.digest)
         OutboxItem.objects.create(kind="webhook", url="https://example.org", payload="{}", next_at=timezone.now())
+        job = BatchJob.objects.create()
+        own = {"agent_uuid": call.agent.uuid, "job": job}
+        member = BatchMember.objects.create(agent=call.agent, position=0, since=timezone.now(), **own)
+        sent = LLMBatch.objects.create(job=job, provider="demo", model="demo")
+        BatchItem.objects.create(member=member, llm_batch=sent, **own)
 
 
 def test_it_lists_a_hundred_rows_of_anything_with_few_queries(
@@ -43,7 +50,8 @@ def test_it_lists_a_hundred_rows_of_anything_with_few_queries(
 ) -> None:
     many()
     lists = [f"/admin/{model._meta.app_label}/{model._meta.model_name}/" for model in OURS]
-    for path in [*lists, f"{CALLS}?shown=all", f"{CALLS}?risk=medium&gated__exact=1"]:
+    batches = [f"/admin/batches/{name}/" for name in BATCHES]
+    for path in [*lists, *batches, f"{CALLS}?shown=all", f"{CALLS}?risk=medium&gated__exact=1"]:
         with django_assert_max_num_queries(12):
             assert admin.get(path).status_code == 200, path
 
