@@ -7,7 +7,7 @@ CLIENTS := .clients/letta0/.done .clients/letta1/.done
 CLIENT_EXTRAS := pytest requests python-dotenv
 PYTEST_ARGS ?=
 # Tests of several processes on PostgreSQL are part of `test`; these are others that must hold there too.
-SCALE := tests/stories tests/batches/test_crashes.py tests/batches/test_lease.py \
+SCALE := tests/stories tests/batches/test_lease.py \
 	tests/agents/test_approvals_decide.py tests/agents/test_approvals_beside.py \
 	$(patsubst %,tests/survival/test_%.py,kills worker_kills takeover interrupted_tools drain lease limits_of_runs writer unclear_commits)
 
