@@ -93,6 +93,8 @@ def _of_database(error: Exception) -> Problem:
         return _try_again(_FULL)
     if isinstance(error, OperationalError | InterfaceError):
         return _try_again(_BUSY)
+    if "nul (0x00)" in text:
+        return Problem(422, "A text holds a NUL, which cannot be stored.")
     if "out of range" in text or "too large" in text or "numeric field overflow" in text:
         return Problem(422, "A number is out of range.")
     return Problem(500, UNKNOWN)

@@ -1,4 +1,4 @@
-"""The Content-Security-Policy header, with a nonce of its own for every page."""
+"""The Content-Security-Policy header, with a nonce of its own for every page; paths that can name nothing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
-from django.http import HttpRequest, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponseBase
+
+Handler = Callable[[HttpRequest], HttpResponseBase]
 
 _POLICY = (
     "default-src 'self'; script-src 'self' 'nonce-{nonce}'; style-src 'self' 'nonce-{nonce}'; "
@@ -15,9 +17,18 @@ _POLICY = (
 )
 
 
-def content_security_policy(
-    get_response: Callable[[HttpRequest], HttpResponseBase],
-) -> Callable[[HttpRequest], HttpResponseBase]:
+def plain_paths(get_response: Handler) -> Handler:
+    """Answers 404 for a path with a NUL, before anybody looks for it in a database that takes none."""
+
+    def middleware(request: HttpRequest) -> HttpResponseBase:
+        if "\x00" in request.path_info:
+            raise Http404
+        return get_response(request)
+
+    return middleware
+
+
+def content_security_policy(get_response: Handler) -> Handler:
     """Sets ``request.csp_nonce`` before the view and the header after it (a view's own header wins)."""
 
     def middleware(request: HttpRequest) -> HttpResponseBase:

@@ -58,8 +58,8 @@ def page_of(
     return Page(
         limit=_limit(query, limit),
         descending=choice(query, "order", ("asc", "desc"), order) == "desc",
-        before=query.get("before") or "",
-        after=query.get("after") or "",
+        before=word(query, "before"),
+        after=word(query, "after"),
         order_by=_order_by(query, order_by),
     )
 

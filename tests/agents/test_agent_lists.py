@@ -141,6 +141,7 @@ TAGS: list[tuple[dict[str, Any], list[str]]] = [
     ({"before": "gamma", "limit": 1}, ["beta"]),
     ({"before": "alpha", "limit": 1, "order": "desc"}, ["beta"]),
     ({"after": "beta", "order": "desc"}, ["alpha"]),
+    ({"after": "alpha\x00"}, ["beta", "gamma"]),
     ({"query_text": "MM"}, ["gamma"]),
     ({"name": "bet"}, ["beta"]),
     ({"limit": 0}, []),

@@ -34,6 +34,7 @@ CASES: dict[str, tuple[BaseException, int, Any]] = {
     "list": (exceptions.ValidationError(["Odd.", "Very odd."]), 422, "Odd.; Very odd."),
     "model": (ModelError({"label": ["Too long."]}), 422, "label: Too long."),
     "big number": (OverflowError("Python int too large"), 422, "A number is out of range."),
+    "nul": (DataError("PostgreSQL text fields cannot contain NUL (0x00) bytes"), 422, None),
     "numeric": (DataError("integer out of range"), 422, "A number is out of range."),
     "unique": (IntegrityError("UNIQUE constraint failed: agents_block.label"), 409, None),
     "locked": (OperationalError("database is locked"), 503, None),
@@ -66,7 +67,10 @@ def test_it_logs_a_bug_and_answers_500() -> None:
     assert [line["event"] for line in lines] == ["request_failed"]
 
 
-@pytest.mark.parametrize("path", ["/v1/nothing", "/v1/nothing/", "/api/nothing", "/v1/agents/agent-1/nothing/at/all"])
+NOTHING = ["/v1/nothing", "/v1/nothing/", "/api/nothing", "/v1/agents/agent-1/nothing/at/all", "/v1/blocks/%00"]
+
+
+@pytest.mark.parametrize("path", NOTHING)
 def test_it_answers_unknown_routes_in_json(client: Client, path: str) -> None:
     answer = client.get(path)
     assert (answer.status_code, answer.json()) == (404, {"detail": "Not Found"})
