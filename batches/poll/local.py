@@ -29,6 +29,11 @@ from batches.poll.step import ITEM_FIELDS, add_usage, note_usage
 from lettaweb.lib.many import update_many
 
 AT_ONCE = 100
+REQUEST_OF = {
+    RunStatus.COMPLETED: RequestStatus.COMPLETED,
+    RunStatus.FAILED: RequestStatus.FAILED,
+    RunStatus.CANCELLED: RequestStatus.CANCELLED,
+}
 
 
 def free_slots(job: BatchJob) -> int:
@@ -93,7 +98,7 @@ def _note(member: BatchMember, item: BatchItem, run: Run) -> None:
     provider, _, model = str(run.options.get("override_model") or run.agent.model).partition("/")
     note_usage(item, provider, model, total, batch=False)
     done = run.status == RunStatus.COMPLETED
-    item.request_status = RequestStatus.COMPLETED if done else RequestStatus.FAILED
+    item.request_status = REQUEST_OF[RunStatus(run.status)]
     item.step_status = StepState.COMPLETED if done else StepState.PAUSED
     item.answered_at = item.updated_at = timezone.now()
 

@@ -73,6 +73,15 @@ def test_cancel_stops_live_runs_and_keeps_those_that_ended(desk: Desk) -> None:
     assert {wave["status"] for wave in desk.waves(job)} == {"completed"}
 
 
+def test_a_live_run_that_was_cancelled_elsewhere_ends_its_part(desk: Desk) -> None:
+    agent, other = desk.plain(2, model="demo/demo")
+    job = desk.submitted(agent, other)
+    rest.post(f"agents/{agent}/messages/cancel", {})
+    desk.poll()
+    assert desk.detail(job)["counts"] == {"cancelled": 1, "in_flight": 1}
+    assert [item["request_status"] for item in desk.items(job)] == ["cancelled", "created"]
+
+
 def test_cancel_drops_what_is_ready(desk: Desk) -> None:
     job = desk.submitted(desk.agent(desk.tool()))
     desk.more(job, "/pause", method="POST")

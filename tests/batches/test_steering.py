@@ -18,7 +18,6 @@ from tests.batches.desk import Desk, roles, weather
 from tests.rest import UNKNOWN
 from tests.scripted.answers import text
 
-
 # --- pause, resume, retry --------------------------------------------------------------------------
 
 
