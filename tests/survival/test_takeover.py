@@ -131,4 +131,7 @@ def told_at_once(api: Client) -> Scenario:
     before = replayed(api, follower.run)
     yield
     assert replayed(api, follower.run) == before
+    assert replayed(api, follower.run, follower.cursor) == before[-3:], (
+        "whoever missed the last word gets the end again"
+    )
     assert check_whole(api, agent, follower)["status"] == "completed"
