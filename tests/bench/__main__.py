@@ -23,7 +23,7 @@ from typing import Any
 from tests import databases
 from tests.servers import ROOT
 
-NAMES = ("process", "messages", "streams", "readers", "lists", "decisions", "sandbox", "batches")
+NAMES = ("process", "messages", "streams", "readers", "lists", "decisions", "desk", "sandbox", "batches")
 PACKAGES = ("Django", "daphne", "channels", "djangorestframework", "anthropic", "openai", "psycopg")
 ONCE = ("sandbox", "batches")  # those have no database, or one of their own
 Figures = dict[str, dict[str, dict[str, float]]]

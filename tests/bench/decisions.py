@@ -5,46 +5,22 @@ The child process works on a fresh database of its own, set up as a server's.
 
 from __future__ import annotations
 
-import json
-import os
 import statistics
-import subprocess
-import sys
-import tempfile
 import time
-from pathlib import Path
 from typing import Any
 
-from tests.bench.place import database
+from tests.bench.child import child, in_child
 
-ROOT = Path(__file__).resolve().parents[2]
 BULK, SINGLE = 1000, 200
 TARGETS = {"bulk_rows_per_second": ">= 500", "single_per_second": ">= 50", "longest_transaction_ms": "<= 20"}
 
 
 def measure() -> dict[str, float]:
     """Return bulk_rows_per_second, single_per_second, median_ and longest_transaction_ms of a bulk decision."""
-    with tempfile.TemporaryDirectory() as folder, database() as chosen:
-        environment = {
-            name: value for name, value in os.environ.items() if not name.startswith(("LETTAWEB_", "DATABASE_"))
-        }
-        environment |= {"LETTAWEB_DATA_DIR": folder, "DJANGO_SETTINGS_MODULE": "lettaweb.settings", **chosen}
-        done = subprocess.run(
-            [sys.executable, "-m", "tests.bench.decisions", "child"],
-            cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-        return found
+    return in_child("tests.bench.decisions")
 
 
-def _measure_here() -> dict[str, float]:
-    import django
-
-    django.setup()
-    from django.core.management import call_command
-
-    call_command("migrate", verbosity=0)
+def measure_here() -> dict[str, float]:
     from agents.actions import desk
     from agents.actions.desk import many, together
     from tests.agents.desk import item, person
@@ -78,11 +54,9 @@ def _measure_here() -> dict[str, float]:
 
 
 def main() -> None:
-    if sys.argv[1:] == ["child"]:
-        print(json.dumps(_measure_here()))
-    else:
-        for name, value in measure().items():
-            print(f"{name:24} {value:10.1f}  {TARGETS.get(name, '')}")
+    child(measure_here)
+    for name, value in measure().items():
+        print(f"{name:24} {value:10.1f}  {TARGETS.get(name, '')}")
 
 
 if __name__ == "__main__":
