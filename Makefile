@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 CLIENTS := .clients/letta0/.done .clients/letta1/.done
 CLIENT_EXTRAS := pytest requests python-dotenv
 PYTEST_ARGS ?=
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 # Tests of several processes on PostgreSQL are part of `test`; these are others that must hold there too.
 SCALE := tests/stories tests/batches/test_lease.py \
 	tests/agents/test_approvals_decide.py tests/agents/test_approvals_beside.py \
@@ -24,11 +25,11 @@ serve: $(VENV)/.runtime ## the same without demonstration data
 	$(BIN)/python manage.py serve
 
 test: $(VENV)/.development $(CLIENTS) axe ## every test
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(PYTEST) $(PYTEST_ARGS)
 
 test-scale: $(VENV)/.development ## those of what processes share, on the PostgreSQL of DATABASE_URL and with REDIS_URL
 	@[ -n "$$DATABASE_URL" ] && [ -n "$$REDIS_URL" ] || { echo "DATABASE_URL and REDIS_URL must be set" >&2; exit 2; }
-	$(BIN)/python -m pytest -m "not postgresql and not slow" $(SCALE) $(PYTEST_ARGS)
+	$(PYTEST) -m "not postgresql and not slow" $(SCALE) $(PYTEST_ARGS)
 
 check: $(VENV)/.development ## format, lint, types, import rules, templates, migrations
 	$(BIN)/ruff format --check .

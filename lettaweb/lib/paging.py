@@ -58,8 +58,8 @@ def page_of(
     return Page(
         limit=_limit(query, limit),
         descending=choice(query, "order", ("asc", "desc"), order) == "desc",
-        before=word(query, "before"),
-        after=word(query, "after"),
+        before=_bound(query, "before"),
+        after=_bound(query, "after"),
         order_by=_order_by(query, order_by),
     )
 
@@ -118,6 +118,11 @@ def choice(query: QueryDict, name: str, allowed: tuple[str, ...], default: str) 
 def word(query: QueryDict, name: str) -> str:
     """The parameter ``name`` as text that any database takes, "" when it was not sent."""
     return clean_text(query.get(name) or "")
+
+
+def _bound(query: QueryDict, name: str) -> str:
+    """A cursor as it was sent, but for a NUL: what replaces it is no part of any cursor either."""
+    return clean_text((query.get(name) or "").replace("\0", "\ufffd"))
 
 
 def _limit(query: QueryDict, default: int) -> int:

@@ -104,7 +104,8 @@ def test_it_does_not_know_a_cursor(agent: Agent, name: str, cursor: str, limit: 
     make.make_messages(make.default_of(agent), 2)
     answer = get(f"agents/{agent.wire_id}/messages", {name: cursor, "limit": limit})
     assert answer.status_code == 404
-    assert answer.json()["detail"] == f"No message found with id '{cursor}' for agent '{agent.wire_id}'."
+    named = cursor.replace("\x00", "\ufffd")
+    assert answer.json()["detail"] == f"No message found with id '{named}' for agent '{agent.wire_id}'."
 
 
 def test_it_does_not_take_a_cursor_of_another_agent(agent: Agent) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,15 +21,22 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZygoteRunner]:
     """Tier 3, started with the marks that no tool may find in the server's environment."""
     hidden = (str(ROOT), str(ROOT / "manage.py"), str(ROOT / "pyproject.toml"))
     config = SandboxConfig(data_dir=tmp_path_factory.mktemp("sandbox"), force_tier=3, hidden_paths=hidden)
-    os.environ.update(MARKS)
     try:
-        runner = started(config)
+        with marked():
+            runner = started(config)
     except SandboxUnavailable as error:
         unavailable(str(error))
     yield runner
     runner.stop()
-    for name in MARKS:
-        del os.environ[name]
+
+
+@contextmanager
+def marked() -> Iterator[None]:
+    """With the marks among the server's variables."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in MARKS.items():
+            patch.setenv(name, value)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.tools.sandbox.calls import MARKS, run
+from tests.tools.sandbox.calls import run
+from tests.tools.sandbox.conftest import marked
 from tools.sandbox import frame
 from tools.sandbox.redaction import MARK, redact_value, redactor
 from tools.sandbox.runners import ZygoteRunner
@@ -50,10 +51,8 @@ def tool():
 
 
 def test_it_hides_the_servers_secrets(full: ZygoteRunner) -> None:
-    import os
-
-    assert all(os.environ[name] == value for name, value in MARKS.items())
-    outcome = run(full, LOOK_EVERYWHERE, timeout=30)
+    with marked():
+        outcome = run(full, LOOK_EVERYWHERE, timeout=30)
     assert (outcome.value, outcome.error) == ([[], True], "")
 
 

@@ -115,7 +115,7 @@ def fill():
                 file.flush()
     return "no limit"
 attempt("fill", fill)
-total = sum(os.path.getsize(f"/tmp/{name}") for name in os.listdir("/tmp"))
+total = sum(entry.stat().st_size for entry in os.scandir("/tmp") if entry.is_file())
 return breaches if 14 << 20 < total <= 16 << 20 else [*breaches, f"{total} bytes"]
 """,
         tiers=(FULL,),
