@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agents.models import Message
+from agents.models import Message, MessageRole
 from agents.wire.messages import Wire
 from lettaweb.lib.ids import wire_id
 from tools.wire import SYSTEM_USER, moment
@@ -17,6 +17,7 @@ Part = Mapping[str, Any]
 def internal_message(row: Message) -> Wire:
     """A row as one object; reads ``row.agent``, ``conversation``, ``run`` and ``step`` (select_related them)."""
     results = [_result(part) for part in row.parts if part["type"] == "result"]
+    calls = [part for part in row.parts if part["type"] == "call"]
     sent = [part["sent"] for part in row.parts if part["type"] == "decision"]
     return {
         "created_by_id": SYSTEM_USER,
@@ -26,11 +27,11 @@ def internal_message(row: Message) -> Wire:
         "id": row.wire_id,
         "agent_id": row.agent.wire_id,
         "model": row.model,
-        "role": row.role,
+        "role": MessageRole.APPROVAL if any(part.get("gated") for part in calls) else row.role,
         "content": content_parts(row.parts),
         "name": row.name,
-        "tool_calls": [_call(part) for part in row.parts if part["type"] == "call"] or None,
-        "tool_call_id": results[0]["tool_call_id"] if results else None,
+        "tool_calls": [_call(part) for part in calls] or None,
+        "tool_call_id": next((part["id"] for part in row.parts if part["type"] in ("call", "result")), None),
         "step_id": row.step.wire_id if row.step else None,
         "run_id": row.run.wire_id if row.run else None,
         "otid": row.otid,

@@ -81,7 +81,7 @@ def agent() -> Any:
     make.make_message(conversation, "gone", context=MessageContext.OUT, otid="o1")
     make.make_message(conversation, "roll", name="matt")
     thought = {"type": "reasoning", "text": "hm", "signature": "sig", "provider": "anthropic"}
-    call = {"type": "call", "id": "c1", "name": "roll_dice_tool", "arguments": '{"num_sides": 4}', "gated": False}
+    call = {"type": "call", "id": "c1", "name": "roll_dice_tool", "arguments": '{"num_sides": 4}', "gated": True}
     make.make_message(conversation, role=MessageRole.ASSISTANT, parts=[thought, {"type": "text", "text": "so"}, call])
     sent = {"type": "approval", "approve": True, "tool_call_id": "c1", "reason": None}
     make.make_message(conversation, role=MessageRole.APPROVAL, parts=[{"type": "decision", "sent": sent}])
@@ -97,7 +97,9 @@ def test_it_exports_every_field_and_no_secret(agent: Any) -> None:
     assert {frozenset(message) for message in file["agents"][0]["messages"]} == {frozenset(MESSAGE_FIELDS)}
     assert "s3cret" not in json.dumps(file)
     assert file["agents"][0]["secrets"] == {"KEY": ""}
-    assert len(file["agents"][0]["messages"]) == 6
+    shown = file["agents"][0]["messages"]
+    assert [message["role"] for message in shown] == ["system", "user", "user", "approval", "approval", "tool"]
+    assert [message["tool_call_id"] for message in shown[3:]] == ["c1", None, "c1"]
     assert len(file["agents"][0]["in_context_message_ids"]) == 5
     assert comparable(post(f"agents/{agent['id']}/export")) == comparable(file)
 
