@@ -95,7 +95,7 @@ class UnsafeRunner:
 
     def _tell(self, process: subprocess.Popen[bytes], flight: Flight) -> None:
         """Send the plan by stdin."""
-        plan = configuration.plan(self.config, 0) | {"environment": flight.environment}
+        plan = configuration.plan(self.config, 0) | {"environment": flight.environment, "server": os.getpid()}
         assert process.stdin is not None
         with contextlib.suppress(BrokenPipeError), process.stdin as pipe:
             pipe.write(json.dumps(plan).encode())

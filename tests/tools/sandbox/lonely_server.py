@@ -1,4 +1,4 @@
-"""A server with a sandbox and a call that runs: to be killed, or (``fork``) to be forked."""
+"""A server with a sandbox and a call that runs: to be killed (``kill``, ``unsafe``: without protection), or forked."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import time
 from pathlib import Path
 
 
-def main(root: str, *, forks: bool) -> None:
+def main(root: str, what: str) -> None:
     sys.path.insert(0, root)
     from tools import sandbox
     from tools.sandbox import SandboxCall, SandboxConfig
 
-    config = SandboxConfig(data_dir=Path(tempfile.gettempdir()), force_tier=3, preload=())
+    forks, unsafe = what == "fork", what == "unsafe"
+    tier = None if unsafe else 3
+    config = SandboxConfig(data_dir=Path(tempfile.gettempdir()), force_tier=tier, unsafe=unsafe, preload=())
     sandbox.start(config)
     sleep = SandboxCall(id="1", source="import time\ndef f():\n    time.sleep(600)", function="f", arguments={})
     add = SandboxCall(id="1", source="def f():\n    return 1 + 2", function="f", arguments={})
@@ -38,4 +40,4 @@ def main(root: str, *, forks: bool) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], forks=len(sys.argv) > 2)
+    main(*sys.argv[1:])

@@ -7,12 +7,14 @@ import os
 import resource
 import sys
 
-from . import invoke
+from . import invoke, linux
 
 
 def main(request: int, result: int) -> None:
     """Read the plan from stdin and run the request."""
     plan = json.load(sys.stdin)
+    if sys.platform == "linux":
+        linux.die_with_parent(plan["server"])
     limits = plan["limits"]
     for kind, value in (
         (resource.RLIMIT_CORE, 0),
