@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 from django.conf import settings
-from django.db import connection, connections
+from django.db import InterfaceError, OperationalError, connection, connections
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -31,6 +31,7 @@ _lock = threading.Lock()
 _pools: dict[str, ThreadPoolExecutor] = {}
 _seen = threading.local()
 _inline = False
+_doubted = float("-inf")  # when a connection of any thread failed last: others may have died with it
 
 
 async def in_db(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -95,9 +96,13 @@ def _pool(kind: str) -> ThreadPoolExecutor:
 
 
 def _cared_for(work: Callable[[], T]) -> T:
+    global _doubted
     _check_connections()
     try:
         return work()
+    except (OperationalError, InterfaceError):
+        _doubted = time.monotonic()
+        raise
     finally:
         _seen.at = time.monotonic()
         _check_connections()
@@ -105,7 +110,7 @@ def _cared_for(work: Callable[[], T]) -> T:
 
 def _check_connections() -> None:
     """Drop connections that failed or were left in a transaction; ask one that was idle whether it lives."""
-    fresh = time.monotonic() - getattr(_seen, "at", float("-inf")) < TRUSTED_SECONDS
+    fresh = getattr(_seen, "at", float("-inf")) > max(_doubted, time.monotonic() - TRUSTED_SECONDS)
     for wrapper in connections.all(initialized_only=True):
         wrapper.close_at = None  # the age limit is for the threads of requests
         wrapper.close_if_unusable_or_obsolete()
