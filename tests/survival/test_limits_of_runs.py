@@ -82,8 +82,9 @@ def test_it_takes_runs_that_wait_for_a_slot_in_their_order(api: Client) -> None:
     assert {run["status"] for run in ended} == {"completed"}
     asked = [api.get("/v1/steps/", agent_id=agent)[0]["id"] for agent in agents]
     assert len(set(asked)) == 6
-    begun = [run["completed_at"] for run in ended]
-    assert begun[2:] == sorted(begun[2:])
+    over = [run["completed_at"] for run in ended[2:]]
+    places = [sorted(over).index(at) for at in over]
+    assert all(abs(place - turn) <= 1 for turn, place in enumerate(places)), "two at a time, in their order"
 
 
 def test_it_pings_while_the_model_is_silent(api: Client) -> None:
