@@ -92,7 +92,7 @@ def test_an_approval_goes_on_in_a_later_wave(desk: Desk, parked: tuple[str, str,
     desk.answers(text("Both done."))
     desk.round()
     assert desk.job(job)["status"] == "completed"
-    assert roles(desk.messages(job), waits) == ["assistant", "tool", "approval", "assistant", "user"]
+    assert roles(desk.messages(job), waits) == ["assistant", "tool", "approval", "approval", "user"]
     assert [call.outcome for call in ToolCall.objects.order_by("id")] == ["ran", "ran"]
     assert desk.provider.refused == []
 
