@@ -5,15 +5,14 @@ Both take seconds of CPU, so they come after the start, in a thread; whoever nee
 
 from __future__ import annotations
 
-import gc
 import threading
 
 import structlog
 
 from agents import providers
+from lettaweb.lib import collector
 from tools import sandbox
 
-YOUNG = 10_000  # new objects between two looks of the garbage collector
 log = structlog.get_logger(__name__)
 
 
@@ -33,11 +32,4 @@ def _get_ready() -> None:
     if tier.number == 0:
         log.warning("no_sandbox", reason=tier.why)
     providers.warm()
-    _spare_the_collector()
-
-
-def _spare_the_collector() -> None:
-    """What is loaded by now stays for good: the collector need not walk through it again, nor as often."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(YOUNG)
+    collector.spare()

@@ -17,6 +17,7 @@ from django.utils import timezone
 from agents import providers
 from batches.models import LLMBatch
 from batches.poll.lease import Held
+from lettaweb.lib import collector
 
 T = TypeVar("T")
 
@@ -38,6 +39,7 @@ class Cycle:
     _runner: asyncio.Runner | None = None
 
     def __enter__(self) -> Cycle:
+        collector.spare()
         self._runner = asyncio.Runner()
         return self
 
