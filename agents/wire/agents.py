@@ -17,6 +17,7 @@ from agents.models import (
     AgentTool,
     AgentVariable,
     Block,
+    Conversation,
     Message,
     MessageContext,
     ToolCall,
@@ -60,7 +61,7 @@ def agent_state(agent: Agent, *, reveal: bool) -> Wire:
 def agent_states(agents: Sequence[Agent], *, reveal: bool) -> list[Wire]:
     """Agents with every field that either SDK knows and all their relationships.
 
-    ``reveal``: show the values of their secrets. Six reads, however many agents there are.
+    ``reveal``: show the values of their secrets. Seven reads, however many agents there are.
     """
     if not agents:
         return []
@@ -79,9 +80,11 @@ def belongings(pks: Iterable[int]) -> Belongings:
         found.tools[link.agent_id].append(link.tool)
     for attached in AgentBlock.objects.filter(agent__in=keys).select_related("block").order_by("id"):
         found.blocks[attached.agent_id].append(attached.block)
-    in_context = Message.objects.filter(agent__in=keys, conversation__is_default=True, context=MessageContext.IN)
-    for pk, uuid in in_context.order_by("id").values_list("agent_id", "uuid"):
-        found.message_ids[pk].append(f"message-{uuid}")
+    own = dict(Conversation.objects.filter(agent__in=keys, is_default=True).values_list("pk", "agent_id"))
+    # Both conditions, and no order: then the index of what is in context serves, however long the histories are.
+    in_context = Message.objects.filter(conversation__in=own, context__gt=MessageContext.OUT, context=MessageContext.IN)
+    for _, conversation, uuid in sorted(in_context.order_by().values_list("id", "conversation_id", "uuid")):
+        found.message_ids[own[conversation]].append(f"message-{uuid}")
     found.pending = _pending(keys)
     return found
 

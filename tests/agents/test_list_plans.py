@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
-from agents.models import RunStatus
+from agents.models import Agent, RunStatus
 from tests.agents import factories as make
 
 pytestmark = pytest.mark.django_db
@@ -82,6 +82,15 @@ def test_it_finds_active_runs_by_their_own_index(named: dict[str, str], path: st
         assert len(APIClient().get(f"/v1/{path.format(**named)}").json()) == 1
     listing = next(query["sql"] for query in captured.captured_queries if "('created', 'running')" in query["sql"])
     assert any("one_active_run" in step or "run_active" in step for step in plan(listing)), list(plan(listing))
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="plans are worded by SQLite")
+def test_it_reads_of_the_histories_of_agents_what_is_in_context(named: dict[str, str]) -> None:
+    shown = make.make_message(make.default_of(Agent.objects.get()), "Hello")
+    with CaptureQueriesContext(connection) as captured:
+        assert APIClient().get("/v1/agents/").json()[0]["message_ids"] == [shown.wire_id]
+    (reading,) = (query["sql"] for query in captured.captured_queries if 'FROM "agents_message"' in query["sql"])
+    assert any("message_in_context" in step for step in plan(reading)), list(plan(reading))
 
 
 def plan(statement: str) -> Iterator[str]:
