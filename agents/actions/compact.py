@@ -40,9 +40,9 @@ def compact(conversation: Conversation, settings: Mapping[str, Any] | None, acto
     with transaction.atomic():
         course = _idle(conversation)
         _check_unchanged(order)
-        before = Message.objects.filter(conversation=conversation, context=MessageContext.IN).count()
+        before = _counted(conversation)
         store_summary(course, done)
-        after = Message.objects.filter(conversation=conversation, context=MessageContext.IN).count()
+        after = _counted(conversation)
     return {"summary": done.text, "num_messages_before": before, "num_messages_after": after}
 
 
@@ -60,3 +60,9 @@ def _check_unchanged(order: Summarize) -> None:
     left = Message.objects.filter(pk__in=order.message_ids, context__gt=MessageContext.OUT).count()
     if left != len(order.message_ids):
         raise Problem(409, "The conversation changed while it was summarized; please try again.")
+
+
+def _counted(conversation: Conversation) -> int:
+    """How many messages are in context and counted; both conditions, so that the index of what is in context serves."""
+    rows = Message.objects.filter(conversation=conversation, context__gt=MessageContext.OUT, context=MessageContext.IN)
+    return rows.count()
