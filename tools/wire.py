@@ -13,7 +13,7 @@ SYSTEM_USER = "user-00000000-0000-4000-8000-000000000000"
 
 def moment(value: datetime) -> str:
     """A row's moment: RFC 3339 with microseconds and Z."""
-    return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return value.astimezone(UTC).isoformat(timespec="microseconds")[:-6] + "Z"
 
 
 def tool_hash(source: str) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from django.db.models import Prefetch, QuerySet
+from collections.abc import Sequence
+
+from django.db.models import QuerySet
 from django.http import QueryDict
 
 from agents.models import Agent, Conversation, Message, Run, Step
@@ -10,6 +12,7 @@ from agents.policies import rows as known
 from agents.wire.messages import DEFAULT_VIEW, View
 from lettaweb.lib.bodies import flag, words
 from lettaweb.lib.paging import word
+from lettaweb.lib.statements import PreparedMany
 
 
 def of_agent(query: QueryDict, owner: Agent) -> QuerySet[Message]:
@@ -32,10 +35,21 @@ def of_work(query: QueryDict, work: Run | Step) -> QuerySet[Message]:
 
 
 def readable(rows: QuerySet[Message]) -> QuerySet[Message]:
-    """``rows`` with what their wire form reads: two more queries for any number of rows."""
-    runs = Prefetch("run", Run.objects.only("id", "uuid"))
-    steps = Prefetch("step", Step.objects.only("id", "uuid"))
-    return rows.defer("search_text").prefetch_related(runs, steps)
+    """``rows`` with what their wire form reads of their own; see :func:`named`."""
+    return rows.defer("search_text")
+
+
+def named(rows: Sequence[Message]) -> Sequence[Message]:
+    """``rows`` with the names of their runs and steps: two reads for a page, however many rows are on it."""
+    runs = {run.pk: run for run in _runs(list({row.run_id for row in rows if row.run_id}))}
+    steps = {step.pk: step for step in _steps(list({row.step_id for row in rows if row.step_id}))}
+    for row in rows:
+        row.run, row.step = runs.get(row.run_id or 0), steps.get(row.step_id or 0)
+    return rows
+
+
+_runs = PreparedMany(lambda keys: Run.objects.filter(pk__in=keys).order_by().only("id", "uuid"))
+_steps = PreparedMany(lambda keys: Step.objects.filter(pk__in=keys).order_by().only("id", "uuid"))
 
 
 def view_of(query: QueryDict) -> View:

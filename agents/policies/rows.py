@@ -30,12 +30,13 @@ def agent(wire: str, rows: QuerySet[Agent] | None = None) -> Agent:
     return _known(found, "Agent", wire)
 
 
-_agents = PreparedByUuid(lambda key: Agent.objects.filter(uuid=key).order_by())
-
-
 def named_agent(wire: str) -> Agent:
     """The agent with its names only: enough for a list of what belongs to it."""
-    return agent(wire, Agent.objects.only("id", "uuid"))
+    return _known(next(iter(_named_agents(ids.parse("agent", wire))), None), "Agent", wire)
+
+
+_agents = PreparedByUuid(lambda key: Agent.objects.filter(uuid=key).order_by())
+_named_agents = PreparedByUuid(lambda key: Agent.objects.filter(uuid=key).order_by().only("id", "uuid"))
 
 
 def run(wire: str) -> Run:

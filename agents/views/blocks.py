@@ -70,7 +70,8 @@ class CoreMemory(APIView):
 
     def get(self, request: Request, agent_id: str) -> Response:
         agent = rows.agent(agent_id)
-        return Response(memory_state(agent, list(agent.blocks.order_by("agentblock__id"))))
+        blocks = [block_state(block) for block in agent.blocks.order_by("agentblock__id")]
+        return Response(memory_state(agent, blocks))
 
 
 class CoreBlocks(APIView):

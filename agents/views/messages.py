@@ -72,4 +72,4 @@ def listed(request: Request, found: QuerySet[Message], place: str, order: Order 
     page = page_of(request.query_params, limit=100, order=order)
     view = filters.view_of(request.query_params)
     picked = chronological(filters.readable(found), page, lambda cursor: rows.position(cursor, found, place))
-    return Response([message for row in picked for message in messages_of(row, view)])
+    return Response([message for row in filters.named(picked) for message in messages_of(row, view)])

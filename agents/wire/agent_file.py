@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from agents.models import Agent, AgentTag, Message, MessageContext
-from agents.wire.agents import belongings
+from agents.wire.belongings import belongings
 from agents.wire.blocks import block_state
 from agents.wire.internal import internal_message
 from agents.wire.llm import llm_config_state, model_settings_state

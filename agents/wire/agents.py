@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Prefetch, prefetch_related_objects
-
-from agents.models import (
-    Agent,
-    AgentBlock,
-    AgentTag,
-    AgentTool,
-    AgentVariable,
-    Block,
-    Conversation,
-    Message,
-    MessageContext,
-    ToolCall,
-)
-from agents.models.toolcall import WAITING
+from agents.models import Agent
+from agents.wire.belongings import Belongings, belongings
 from agents.wire.blocks import block_state, memory_state
 from agents.wire.llm import llm_config_state, model_settings_state
-from agents.wire.messages import request_for
 from agents.wire.variables import variable_state
-from tools.models import Tool
+from tools.models import Row
 from tools.wire import SYSTEM_USER, moment, tool_state
 
 Wire = dict[str, Any]
@@ -43,16 +28,6 @@ COMPACTION: Mapping[str, Any] = {
 }
 
 
-@dataclass(slots=True)
-class Belongings:
-    """What belongs to agents, by their primary key."""
-
-    tools: dict[int, list[Tool]] = field(default_factory=lambda: defaultdict(list))
-    blocks: dict[int, list[Block]] = field(default_factory=lambda: defaultdict(list))
-    message_ids: dict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
-    pending: dict[int, Wire] = field(default_factory=dict)
-
-
 def agent_state(agent: Agent, *, reveal: bool) -> Wire:
     """One agent; see :func:`agent_states`."""
     return agent_states([agent], reveal=reveal)[0]
@@ -61,59 +36,37 @@ def agent_state(agent: Agent, *, reveal: bool) -> Wire:
 def agent_states(agents: Sequence[Agent], *, reveal: bool) -> list[Wire]:
     """Agents with every field that either SDK knows and all their relationships.
 
-    ``reveal``: show the values of their secrets. Seven reads, however many agents there are.
+    ``reveal``: show the values of their secrets. Nine reads for a page, however many agents are on it.
     """
-    if not agents:
-        return []
-    tags = Prefetch("tags", AgentTag.objects.order_by("id"))
-    variables = Prefetch("variables", AgentVariable.objects.order_by("id"))
-    prefetch_related_objects(list(agents), tags, variables)
     found = belongings([agent.pk for agent in agents])
-    return [_state(agent, found, reveal=reveal) for agent in agents]
+    shown = _Shown(tools=_states(tool_state, found.tools), blocks=_states(block_state, found.blocks))
+    return [_state(agent, found, shown, reveal=reveal) for agent in agents]
 
 
-def belongings(pks: Iterable[int]) -> Belongings:
-    """Tools, blocks, ids of the messages in context and pending approvals of agents."""
-    keys = list(pks)
-    found = Belongings()
-    for link in AgentTool.objects.filter(agent__in=keys).select_related("tool").order_by("id"):
-        found.tools[link.agent_id].append(link.tool)
-    for attached in AgentBlock.objects.filter(agent__in=keys).select_related("block").order_by("id"):
-        found.blocks[attached.agent_id].append(attached.block)
-    own = dict(Conversation.objects.filter(agent__in=keys, is_default=True).values_list("pk", "agent_id"))
-    # Both conditions, and no order: then the index of what is in context serves, however long the histories are.
-    in_context = Message.objects.filter(conversation__in=own, context__gt=MessageContext.OUT, context=MessageContext.IN)
-    for _, conversation, uuid in sorted(in_context.order_by().values_list("id", "conversation_id", "uuid")):
-        found.message_ids[own[conversation]].append(f"message-{uuid}")
-    found.pending = _pending(keys)
-    return found
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What agents share, written once: states of tools and blocks by primary key."""
+
+    tools: Mapping[int, Wire]
+    blocks: Mapping[int, Wire]
 
 
-def _pending(keys: Sequence[int]) -> dict[int, Wire]:
-    """The approval request that waits in an agent's default conversation."""
-    waiting = ToolCall.objects.filter(agent__in=keys, conversation__is_default=True, state__in=WAITING)
-    calls: dict[int, list[ToolCall]] = defaultdict(list)
-    for call in waiting.select_related("message__step", "message__run").order_by("id"):
-        calls[call.agent_id].append(call)
-    return {pk: _request(rows) for pk, rows in calls.items()}
+def _states(state: Callable[[Any], Wire], owned: Mapping[int, Sequence[Row]]) -> dict[int, Wire]:
+    distinct = {row.pk: row for rows in owned.values() for row in rows}
+    return {pk: state(row) for pk, row in distinct.items()}
 
 
-def _request(rows: Sequence[ToolCall]) -> Wire:
-    message = rows[-1].message
-    return request_for(message, [row for row in rows if row.message_id == message.pk])
-
-
-def _state(agent: Agent, found: Belongings, *, reveal: bool) -> Wire:
-    blocks = found.blocks[agent.pk]
-    variables = [variable_state(variable, agent, reveal=reveal) for variable in agent.variables.all()]
+def _state(agent: Agent, found: Belongings, shown: _Shown, *, reveal: bool) -> Wire:
+    blocks = [shown.blocks[block.pk] for block in found.blocks[agent.pk]]
+    variables = [variable_state(variable, agent, reveal=reveal) for variable in found.variables[agent.pk]]
     return {
         **_identity(agent),
         "message_ids": found.message_ids[agent.pk],
         "memory": memory_state(agent, blocks),
-        "blocks": [block_state(block) for block in blocks],
-        "tools": [tool_state(tool) for tool in found.tools[agent.pk]],
+        "blocks": blocks,
+        "tools": [shown.tools[tool.pk] for tool in found.tools[agent.pk]],
         "sources": [],
-        "tags": [tag.tag for tag in agent.tags.all()],
+        "tags": found.tags[agent.pk],
         "tool_exec_environment_variables": variables,
         "secrets": variables,
         "identities": [],

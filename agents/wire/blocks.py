@@ -34,12 +34,12 @@ def block_state(block: Block) -> dict[str, Any]:
     }
 
 
-def memory_state(agent: Agent, blocks: Sequence[Block]) -> dict[str, Any]:
-    """The Memory object of an agent; no file is ever part of it."""
+def memory_state(agent: Agent, blocks: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The Memory object of an agent with ``blocks`` (:func:`block_state`); no file is ever part of it."""
     return {
         "agent_type": agent.agent_type,
         "git_enabled": False,
-        "blocks": [block_state(block) for block in blocks],
+        "blocks": blocks,
         "file_blocks": [],
         "prompt_template": "",
     }

@@ -31,14 +31,13 @@ DEFAULT_VIEW = View()
 
 def date(moment: datetime) -> str:
     """A moment as the wire writes it: whole seconds, ``+00:00``."""
-    return moment.astimezone(UTC).replace(microsecond=0).isoformat()
+    return moment.astimezone(UTC).isoformat(timespec="seconds")
 
 
 def part_otid(row: uuid.UUID, number: int) -> str:
     """The otid of the ``number``-th wire message of a row: the row's uuid with its last byte replaced."""
-    raw = bytearray(row.bytes)
-    raw[15] = (raw[15] & 0x80) | (number & 0x7F)
-    return str(uuid.UUID(bytes=bytes(raw)))
+    last = (row.int & 0x80) | (number & 0x7F)
+    return f"{str(row)[:-2]}{last:02x}"
 
 
 @dataclass(frozen=True, slots=True)

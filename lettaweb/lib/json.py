@@ -18,9 +18,7 @@ MAX_DEPTH = 100
 MAX_DIGITS = 308  # a longer integer overflows every double that it meets later on
 
 _ODD_ESCAPE = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
-_ODD_TEXT = re.compile("[\x00\ud800-\udfff]")
-_LINE_ENDS = str.maketrans({"\u2028": "\\u2028", "\u2029": "\\u2029", "\x85": "\\u0085"})
-_HAS_LINE_END = re.compile("[\u2028\u2029\x85]")
+_LINE_ENDS = {"\u2028": "\\u2028", "\u2029": "\\u2029", "\x85": "\\u0085"}
 
 
 class BadJson(ValueError):
@@ -47,10 +45,21 @@ def dumps(value: Any) -> str:
     try:
         text = _encode(value)
     except ValueError:
-        text = _encode(_finite(value))
-    if _ODD_TEXT.search(text):
+        value = _finite(value)
+        text = _encode(value)
+    # Searching is what costs in a long text; nearly all are plain, and neither question reads character by character.
+    return text if text.isascii() else _readable(text, value)
+
+
+def _readable(text: str, value: Any) -> str:
+    """``text``, which encodes ``value``, without lone surrogates and line ends."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
         text = _encode(clean(value))
-    return text.translate(_LINE_ENDS) if _HAS_LINE_END.search(text) else text
+    for end, escaped in _LINE_ENDS.items():
+        text = text.replace(end, escaped)
+    return text
 
 
 def _decode(data: bytes) -> str:

@@ -6,7 +6,7 @@ conversions, so what is stored and read is what ``save()`` and the query set wou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Generic, TypeVar
@@ -16,11 +16,13 @@ from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Field, Model, QuerySet, UUIDField
 
+AT_ONCE = 500  # keys of one statement: databases limit how many they take
 K = TypeVar("K")
 M = TypeVar("M", bound=Model)
 
 # They stand for the key while a query is compiled; no row will ever have them.
 MARK = 7_340_981_725
+IN_ONE = "IN (%s)"
 MARK_UUID = UUID("7c5f3a4e-0d0f-4f6e-9d3b-1f6d2a5b8c91")
 _UUID: UUIDField[UUID, UUID] = UUIDField()
 PLAIN = frozenset(
@@ -118,8 +120,24 @@ class _Compiled:
     converters: Any
 
     def rows(self, key: Any) -> Any:
+        """The rows of one key."""
+        return self._read(self.statement, [key if value == self.mark else value for value in self.parameters])
+
+    def rows_of(self, keys: Sequence[Any]) -> Any:
+        """The rows of several keys, which take the place of the one in ``IN``."""
+        at = self.parameters.index(self.mark)
+        statement = self.statement.replace(IN_ONE, f"IN ({', '.join(['%s'] * len(keys))})")
+        return self._read(statement, [*self.parameters[:at], *keys, *self.parameters[at + 1 :]])
+
+    def objects(self, rows: Any) -> list[Any]:
+        """Rows as objects of the query's model, which know the columns that were read."""
+        model = self.compiler.query.model
+        names = [column.target.attname for column, *_ in self.compiler.select]
+        return [model.from_db(DEFAULT_DB_ALIAS, names, row) for row in rows]
+
+    def _read(self, statement: str, parameters: Sequence[Any]) -> Any:
         with connection.cursor() as cursor:
-            cursor.execute(self.statement, [key if value == self.mark else value for value in self.parameters])
+            cursor.execute(statement, parameters)
             rows: Any = cursor.fetchall()
         return self.compiler.apply_converters(rows, self.converters) if self.converters else rows
 
@@ -134,11 +152,18 @@ class _Query(Generic[K]):
         self._build, self._mark = build, mark
         self._compiled: dict[str, _Compiled] = {}
 
-    def rows(self, key: K) -> tuple[Any, type[Model]]:
+    def rows(self, key: K) -> Any:
+        return self.compiled().rows(_stored(key))
+
+    def objects(self, key: K) -> list[Any]:
+        compiled = self.compiled()
+        return compiled.objects(compiled.rows(_stored(key)))
+
+    def compiled(self) -> _Compiled:
         compiled = self._compiled.get(connection.vendor)
         if compiled is None:
             compiled = self._compiled[connection.vendor] = self._compile()
-        return compiled.rows(_stored(key)), compiled.compiler.query.model
+        return compiled
 
     def _compile(self) -> _Compiled:
         compiler: Any = self._build(self._mark).query.get_compiler(connection=connection)
@@ -159,7 +184,7 @@ class Prepared(Generic[M]):
         self._query = _Query(build, MARK)
 
     def __call__(self, key: int) -> list[M]:
-        return _objects(*self._query.rows(key))
+        return self._query.objects(key)
 
 
 class PreparedByUuid(Generic[M]):
@@ -169,7 +194,7 @@ class PreparedByUuid(Generic[M]):
         self._query = _Query(build, MARK_UUID)
 
     def __call__(self, key: UUID) -> list[M]:
-        return _objects(*self._query.rows(key))
+        return self._query.objects(key)
 
 
 class PreparedValues:
@@ -179,9 +204,37 @@ class PreparedValues:
         self._query = _Query(build, MARK)
 
     def __call__(self, key: int) -> list[Sequence[Any]]:
-        return list(self._query.rows(key)[0])
+        return list(self._query.rows(key))
 
 
-def _objects(rows: Any, model: type[Model]) -> list[Any]:
-    names = [field.attname for field in model._meta.concrete_fields]
-    return [model.from_db(DEFAULT_DB_ALIAS, names, row) for row in rows]
+class PreparedMany(Generic[M]):
+    """Rows by several numbers: ``build`` filters by a list of them (``…__in``), in one place.
+
+    The order holds among rows of the same key: at most ``AT_ONCE`` keys are asked for in one statement.
+    """
+
+    def __init__(self, build: Callable[[Sequence[int]], QuerySet[M]]) -> None:
+        self._many = _Many(build)
+
+    def __call__(self, keys: Sequence[int]) -> list[M]:
+        return [row for compiled, rows in self._many.parts(keys) for row in compiled.objects(rows)]
+
+
+class PreparedManyValues:
+    """The same for a query set of ``values_list``."""
+
+    def __init__(self, build: Callable[[Sequence[int]], QuerySet[Any, Any]]) -> None:
+        self._many = _Many(build)
+
+    def __call__(self, keys: Sequence[int]) -> list[Sequence[Any]]:
+        return [row for _, rows in self._many.parts(keys) for row in rows]
+
+
+class _Many:
+    def __init__(self, build: Callable[[Sequence[int]], QuerySet[Any, Any]]) -> None:
+        self._query = _Query(lambda mark: build([mark]), MARK)
+
+    def parts(self, keys: Sequence[int]) -> Iterator[tuple[_Compiled, Any]]:
+        compiled = self._query.compiled()
+        for first in range(0, len(keys), AT_ONCE):
+            yield compiled, compiled.rows_of(keys[first : first + AT_ONCE])

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.db.models import Model
+from django.db.models.sql.compiler import SQLCompiler
 from django.test.utils import CaptureQueriesContext
 
 from agents.models import Agent
@@ -121,7 +123,23 @@ def test_it_reads_a_bounded_number_of_times() -> None:
         return len(found)
 
     few = reads(2)
-    assert reads(12) == few < 15
+    assert reads(12) == few <= 11
+
+
+def test_it_words_no_statement_anew_but_that_of_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    block = new_block("shared")["id"]
+    new_agent(tool_ids=[new_tool(ROLL_DICE)["id"]], block_ids=[block], tags=["a"], secrets={"K": "v"})
+    shown = get("agents/")
+    worded: list[type[Model] | None] = []
+    as_sql = SQLCompiler.as_sql
+
+    def counted(compiler: SQLCompiler, *given: Any, **more: Any) -> Any:
+        worded.append(compiler.query.model)
+        return as_sql(compiler, *given, **more)
+
+    monkeypatch.setattr(SQLCompiler, "as_sql", counted)
+    assert get("agents/") == shown
+    assert worded == [Agent]
 
 
 def test_it_lists_the_agents_of_a_block() -> None:

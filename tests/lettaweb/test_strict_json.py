@@ -67,6 +67,7 @@ OUT = {
     "infinite key": ({float("inf"): 1}, '{"inf":1}'),
     "line separators": ("a\u2028b\u2029c\x85d", '"a\\u2028b\\u2029c\\u0085d"'),
     "lone surrogate": ("a\ud800b", '"a\ufffdb"'),
+    "lone surrogate beside nan": (["a\ud800b\u2028", float("nan")], '["a\ufffdb\\u2028",null]'),
     "umlaut stays": ({"ü": "ß"}, '{"ü":"ß"}'),
     "quotes": ('say "hi"\n', '"say \\"hi\\"\\n"'),
 }

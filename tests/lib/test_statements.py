@@ -1,4 +1,4 @@
-"""Statements made once: what they store is what ``save()`` stores, value by value and type by type."""
+"""Statements made once: they store what ``save()`` stores and read what the query set reads."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from django.utils import timezone
 
 from agents.models import Agent
 from batches.models import BatchItem, BatchJob, BatchMember
+from lettaweb.lib import statements
 from lettaweb.lib.many import insert_many, update_many
-from lettaweb.lib.statements import insert, update
+from lettaweb.lib.statements import PreparedMany, PreparedManyValues, insert, update
 
 pytestmark = pytest.mark.django_db
 AT = datetime(2026, 5, 6, 7, 8, 9, 101112, tzinfo=UTC)
@@ -77,3 +78,39 @@ def test_it_gives_keys_in_the_order_of_the_rows() -> None:
     insert_many(rows)
     assert [Agent.objects.get(pk=row.pk).name for row in rows[::83]] == [row.name for row in rows[::83]]
     assert not update(Agent(id=rows[-1].pk + 1, name="gone", model="demo/demo"), "name")
+
+
+@pytest.fixture
+def agents(monkeypatch: pytest.MonkeyPatch) -> list[Agent]:
+    """Five agents, when a statement takes no more than two keys."""
+    monkeypatch.setattr(statements, "AT_ONCE", 2)
+    made = [agent() for _ in range(5)]
+    insert_many(made)
+    return made
+
+
+def test_it_reads_rows_of_many_keys_as_the_query_set_does(agents: list[Agent], django_assert_num_queries: Any) -> None:
+    prepared = PreparedMany(lambda keys: Agent.objects.filter(pk__in=keys).order_by("id"))
+    keys = [row.pk for row in agents]
+    prepared(keys[:1])
+    with django_assert_num_queries(3):
+        found = prepared(keys)
+    expected = list(Agent.objects.order_by("id"))
+    fields = [field.attname for field in Agent._meta.concrete_fields]
+    assert [[getattr(row, name) for name in fields] for row in found] == [
+        [getattr(row, name) for name in fields] for row in expected
+    ]
+    with django_assert_num_queries(0):
+        assert prepared([]) == []
+
+
+def test_it_reads_of_rows_what_was_asked_for(agents: list[Agent], django_assert_num_queries: Any) -> None:
+    names = PreparedMany(lambda keys: Agent.objects.filter(pk__in=keys).order_by("id").only("id", "uuid"))
+    values = PreparedManyValues(
+        lambda keys: Agent.objects.filter(pk__in=keys, name="x").order_by("id").values_list("uuid", "updated_at")
+    )
+    with django_assert_num_queries(3):
+        found = names([row.pk for row in agents])
+        assert [row.uuid for row in found] == [row.uuid for row in agents]
+    assert found[0].get_deferred_fields() >= {"name", "llm_config"}
+    assert [tuple(row) for row in values([row.pk for row in agents])] == [(r.uuid, r.updated_at) for r in agents]
