@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,7 @@ from lettaweb.lib.db import in_db_read
 from lettaweb.lib.json import dumps
 from lettaweb.lib.problems import Problem
 
-FRAME = 128 * 1024  # characters of chunks in one frame; clients cap their frames
+FRAME = 64 * 1024  # characters of chunks in one frame; clients cap their frames
 SNAPSHOT = 200  # messages of a run whose log is gone
 
 
@@ -54,7 +54,7 @@ async def tell_run(socket: Socket, reading: Reading, *, after: int, tokens: bool
     try:
         async for batches in read_events(reading.run_pk, after):
             last = batches[-1].last
-            chunks = list(renderer.chunks(masked(batches, reading.secrets, tokens=tokens)))
+            chunks = renderer.chunks(masked(batches, reading.secrets, tokens=tokens))
             for text in _frames(reading.wire, chunks, last):
                 await socket.tell_text(text)
     except LogGone:
@@ -63,16 +63,18 @@ async def tell_run(socket: Socket, reading: Reading, *, after: int, tokens: bool
     await socket.tell("end", run_id=reading.wire, last=last, status=status, stop_reason=reason)
 
 
-def _frames(wire: str, chunks: Sequence[Chunk], last: int) -> Iterator[str]:
+def _frames(wire: str, chunks: Iterable[Chunk], last: int) -> Iterator[str]:
     """``chunks`` in frames of bearable size. The cursor of a frame covers only events that are whole in it."""
-    start, size = 0, 0
-    for number, chunk in enumerate(chunks):
-        if size and size + len(chunk.text) > FRAME:
-            yield _frame(wire, chunks[start:number], chunk.seq - 1)
-            start, size = number, 0
+    some: list[Chunk] = []
+    size = 0
+    for chunk in chunks:
+        if some and size + len(chunk.text) > FRAME:
+            yield _frame(wire, some, chunk.seq - 1)
+            some, size = [], 0
+        some.append(chunk)
         size += len(chunk.text)
-    if chunks:
-        yield _frame(wire, chunks[start:], last)
+    if some:
+        yield _frame(wire, some, last)
 
 
 def _frame(wire: str, chunks: Sequence[Chunk], last: int) -> str:

@@ -6,7 +6,7 @@ committed; an event that states a fact is written in the transaction that makes 
 
 from agents.events.hub import hub
 from agents.events.kinds import Batch, Event, StepHead, is_terminal
-from agents.events.log import Fence, append_facts, last_seq, page
+from agents.events.log import Fence, append_facts, last_seq, page, whole
 from agents.events.reader import LogGone, read_events
 from agents.events.writer import DeltaWriter, writer
 
@@ -23,5 +23,6 @@ __all__ = [
     "last_seq",
     "page",
     "read_events",
+    "whole",
     "writer",
 ]

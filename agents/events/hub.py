@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from agents.events.kinds import Batch
+from agents.events.kinds import Batch, bearable
 
 KEEP = 4096  # events of a run that stay in memory for readers that are close behind
 
@@ -47,10 +47,10 @@ class Tail:
         self.size, self.last = 0, None
 
     def beyond(self, cursor: int) -> list[Batch] | None:
-        """The batches beyond ``cursor``; None when they are not (all) here."""
+        """The next batches beyond ``cursor``, as much as is bearable; None when they are not (all) here."""
         if self.last is None or (self.batches[0].first if self.batches else self.last + 1) > cursor + 1:
             return None
-        return [batch.after(cursor) for batch in self.batches if batch.last > cursor]
+        return bearable(batch.after(cursor) for batch in self.batches if batch.last > cursor)[0]
 
 
 class Hub:

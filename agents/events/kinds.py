@@ -17,11 +17,12 @@ event                                     meaning
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 Event = list[Any]
+BEARABLE = 256 * 1024  # of weight that one reader is given at once: one that stalls holds it for long
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,10 @@ class Batch:
             return self
         return Batch(cursor + 1, self.events[cursor + 1 - self.first :], self.head)
 
+    def upto(self, last: int) -> Batch:
+        """The part of it up to ``last``, which is one of its numbers."""
+        return self if last == self.last else Batch(self.first, self.events[: last + 1 - self.first], self.head)
+
 
 def is_delta(event: Event) -> bool:
     return event[0] in ("r", "a", "c")
@@ -65,6 +70,28 @@ def is_delta(event: Event) -> bool:
 
 def is_terminal(event: Event) -> bool:
     return bool(event[0] == "usage")
+
+
+def weight(event: Event) -> int:
+    """About the bytes that an event takes in memory."""
+    said = event[1].values() if event[0] == "m" else event
+    return 200 + sum(len(text) for text in said if isinstance(text, str))
+
+
+def bearable(batches: Iterable[Batch]) -> tuple[list[Batch], bool]:
+    """The first of ``batches``, as much as a reader is given at once, and whether something was left out.
+
+    It is at least one event; a batch may be cut.
+    """
+    found: list[Batch] = []
+    room = BEARABLE
+    for batch in batches:
+        for fitting, event in enumerate(batch.events):
+            room -= weight(event)
+            if room < 0 and (found or fitting):
+                return [*found, batch.upto(batch.first + fitting - 1)] if fitting else found, True
+        found.append(batch)
+    return found, False
 
 
 def encode(events: Sequence[Event]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from django.db import connection
 from django.db.models import Max
 from django.utils import timezone
 
-from agents.events.kinds import Batch, Event, StepHead, encode
+from agents.events.kinds import Batch, Event, StepHead, bearable, encode
 from agents.events.wake import announce
 from agents.models import EventSegment
 
@@ -25,7 +25,8 @@ class Fence:
 
 
 GAP = 1_000_000
-FEW, SMALL = 4, 64 * 1024  # segments that are read first; characters of them below which more are read
+FEW, SEGMENTS = 4, 50  # segments of a page: those that are read first, and all
+PART = 1000  # events of a segment that a step leaves behind
 
 _STORE = """
 INSERT INTO agents_eventsegment (run_id, first_seq, last_seq, epoch, head, data, created_at)
@@ -90,7 +91,7 @@ def append_gap(fence: Fence, event: Event) -> Batch:
 
 
 def close_step(fence: Fence, written: Batch | None, rest: Batch) -> Batch:
-    """Merge the committed deltas of a step (``written``) and ``rest`` into one segment.
+    """Merge the committed deltas of a step (``written``) and ``rest`` into one segment, or few if they are many.
 
     Returns ``rest``, which is what readers have not been told yet.
     """
@@ -98,7 +99,9 @@ def close_step(fence: Fence, written: Batch | None, rest: Batch) -> Batch:
         _store(fence, rest)
         return rest
     EventSegment.objects.filter(run_id=fence.run_id, first_seq__range=(written.first, written.last)).delete()
-    _store(fence, Batch(written.first, [*written.events, *rest.events], written.head))
+    events = [*written.events, *rest.events]
+    for begun in range(0, len(events), PART):
+        _store(fence, Batch(written.first + begun, events[begun : begun + PART], written.head))
     return rest
 
 
@@ -111,21 +114,34 @@ def _store(fence: Fence, batch: Batch, *, first: int | None = None) -> None:
     announce("events", fence.run_id)
 
 
-def page(run_id: int, after: int, *, segments: int = 50) -> list[Batch]:
-    """The next segments beyond ``after``, oldest first; empty when there are none (yet).
+def page(run_id: int, after: int) -> list[Batch]:
+    """The next batches beyond ``after``, oldest first, as much as is bearable; empty when there are none (yet)."""
+    return look(run_id, after)[0]
 
-    At most ``segments``; only a few when they are large, since a reader that is slow holds them for long.
-    """
-    rows = _rows(run_id, after, min(FEW, segments))
-    found = [_batch(row).after(after) for row in rows]
-    if len(rows) == FEW < segments and sum(len(row.data) for row in rows) < SMALL:
-        last = rows[-1].last_seq
-        found += [_batch(row).after(last) for row in _rows(run_id, last, segments - FEW)]
+
+def look(run_id: int, after: int) -> tuple[list[Batch], bool]:
+    """A :func:`page`, and whether there may be more beyond it."""
+    rows = _rows(run_id, after)
+    found, cut = bearable(_batch(row).after(after) for row in rows)
+    return found, cut or len(found) == SEGMENTS
+
+
+def whole(run_id: int, after: int = 0) -> list[Batch]:
+    """Everything beyond ``after``."""
+    found: list[Batch] = []
+    while some := page(run_id, after):
+        found += some
+        after = some[-1].last
     return found
 
 
-def _rows(run_id: int, after: int, most: int) -> list[EventSegment]:
-    return list(EventSegment.objects.filter(run_id=run_id, last_seq__gt=after).order_by("first_seq")[:most])
+def _rows(run_id: int, after: int) -> Iterator[EventSegment]:
+    """The next segments, at most ``SEGMENTS``: few at first, for they may be large."""
+    rows = EventSegment.objects.filter(run_id=run_id).order_by("first_seq")
+    few = list(rows.filter(last_seq__gt=after)[:FEW])
+    yield from few
+    if len(few) == FEW:
+        yield from rows.filter(last_seq__gt=few[-1].last_seq)[: SEGMENTS - FEW]
 
 
 def _batch(row: EventSegment) -> Batch:

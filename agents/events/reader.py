@@ -9,7 +9,7 @@ from typing import ParamSpec, TypeVar
 
 from agents.events.hub import Tail, hub
 from agents.events.kinds import Batch, is_terminal
-from agents.events.log import page
+from agents.events.log import last_seq, look, page, whole
 from agents.events.wake import waker
 from agents.models import Run
 from lettaweb.lib.db import in_db_read
@@ -26,7 +26,7 @@ class LogGone(Exception):
 
 
 async def read_events(run_id: int, after: int = 0) -> AsyncIterator[list[Batch]]:
-    """Yield committed events beyond ``after`` as they come; end with the run's terminal event.
+    """Yield committed events beyond ``after`` as they come, never very many; end with the run's terminal event.
 
     A run that is over yields at least its terminal events, also when ``after`` lies beyond them.
     Raises :class:`LogGone` when retention removed the log.
@@ -35,13 +35,13 @@ async def read_events(run_id: int, after: int = 0) -> AsyncIterator[list[Batch]]
         cursor = after
         while True:
             watch.changed.clear()
-            batches = await _patiently(_next, run_id, cursor, tail)
+            batches, more = await _patiently(_next, run_id, cursor, tail)
             if batches:
                 cursor = batches[-1].last
                 yield batches
                 if is_terminal(batches[-1].events[-1]):
                     return
-            if not watch.changed.is_set():
+            if not more and not watch.changed.is_set():
                 await _wait(watch.changed, tail)
 
 
@@ -57,15 +57,15 @@ async def _patiently(work: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P
         await asyncio.sleep(LOOK_AGAIN / 4)
 
 
-async def _next(run_id: int, cursor: int, tail: Tail) -> list[Batch]:
-    """What there is beyond ``cursor``: of a run that is over at least its terminal events."""
+async def _next(run_id: int, cursor: int, tail: Tail) -> tuple[list[Batch], bool]:
+    """What comes beyond ``cursor``, and whether to look again at once; the terminal events of a run that is over."""
     near = tail.beyond(cursor)
     if near or (near is not None and tail.owned):  # what is here has committed; only an owner knows that it is all
-        return near
-    batches = await in_db_read(page, run_id, cursor)
+        return near, bool(near)
+    batches, more = await in_db_read(look, run_id, cursor)
     if not batches and not tail.owned and await in_db_read(_over, run_id):
-        return await in_db_read(_ending, run_id, cursor)
-    return batches
+        return await in_db_read(_ending, run_id, cursor), True
+    return batches, more
 
 
 async def _wait(changed: asyncio.Event, tail: Tail) -> None:
@@ -95,10 +95,8 @@ def _ending(run_id: int, cursor: int) -> list[Batch]:
 
 
 def _last_batch(run_id: int) -> Batch:
-    from agents.events.log import last_seq
-
-    batches = page(run_id, last_seq(run_id) - 1, segments=1)
+    batches = page(run_id, last_seq(run_id) - 1)
     if not batches:
         raise LogGone
-    whole = page(run_id, batches[-1].first - 4, segments=4)
-    return Batch(whole[0].first, [event for batch in whole for event in batch.events], None)
+    few = whole(run_id, batches[-1].first - 4)
+    return Batch(few[0].first, [event for batch in few for event in batch.events], None)

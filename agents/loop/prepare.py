@@ -9,7 +9,7 @@ from typing import Any
 from django.db import connection
 
 from agents import context, providers
-from agents.events import StepHead, page
+from agents.events import StepHead, whole
 from agents.events.kinds import is_delta
 from agents.loop.absorb import fail
 from agents.loop.compact import handle, summary_order, window
@@ -142,7 +142,7 @@ def _open_step(course: Course) -> tuple[Step, tuple[tuple[str, str], ...]]:
 
 def shown_of(run: Run, step: Step) -> tuple[tuple[str, str], ...]:
     """The deltas of an open step that the log holds, as (kind, text)."""
-    batches = page(run.pk, step.first_seq - 1, segments=10_000)
+    batches = whole(run.pk, step.first_seq - 1)
     mine = [batch for batch in batches if batch.head and batch.head.message == str(step.message_uuid)]
     deltas = [event for batch in mine for event in batch.events if is_delta(event)]
     return tuple((event[0], _shown_text(event)) for event in deltas)

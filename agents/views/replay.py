@@ -19,7 +19,7 @@ from lettaweb.lib import drain, sse
 from lettaweb.lib.json import dumps
 from lettaweb.lib.problems import Problem
 
-WRITE = 128 * 1024  # characters in one write
+WRITE = 64 * 1024  # characters in one write
 ERROR_STATUS = {
     "bad_request": 400,
     "authentication": 401,

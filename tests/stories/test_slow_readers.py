@@ -22,8 +22,9 @@ pytestmark = pytest.mark.server
 
 WORD = "word " * 400
 WORDS = 3000  # six megabytes: more than the kernel holds for a reader
+MANY = 40_000  # pieces of an answer: a few megabytes in memory for everybody who holds it whole
 READERS = 8
-MOST_MEGABYTES = 8  # for each reader: some segments of large events; all that it does not read would be twelve
+MOST_MEGABYTES = 2  # for each reader; all that it does not read would be twelve
 
 
 @dataclass
@@ -95,13 +96,10 @@ def web_memory(server: ServerProcess) -> float:
     return float(web.memory_info().rss) / 2**20
 
 
-def said(chunks: list[dict[str, Json]]) -> dict[int, str]:
-    return {chunk["seq_id"]: chunk["content"] for chunk in chunks if chunk["message_type"] == "assistant_message"}
-
-
-def test_it_cuts_streams_that_nobody_reads(server: ServerProcess, flood: Flood) -> None:
+def until_cut(server: ServerProcess, run: str) -> list[socket.socket]:
+    """Readers of ``run`` that read nothing, once the server has cut them all; they must have cost it little."""
     before, most = web_memory(server), 0.0
-    readers = [stalled(server, flood.run) for _ in range(READERS)]
+    readers = [stalled(server, run) for _ in range(READERS)]
 
     def all_cut() -> bool:
         nonlocal most
@@ -110,6 +108,15 @@ def test_it_cuts_streams_that_nobody_reads(server: ServerProcess, flood: Flood) 
 
     wait_until(all_cut, "the end of every reader")
     assert most - before < MOST_MEGABYTES * READERS
+    return readers
+
+
+def said(chunks: list[dict[str, Json]]) -> dict[int, str]:
+    return {chunk["seq_id"]: chunk["content"] for chunk in chunks if chunk["message_type"] == "assistant_message"}
+
+
+def test_it_cuts_streams_that_nobody_reads(server: ServerProcess, flood: Flood) -> None:
+    readers = until_cut(server, flood.run)
     got = [chunks_of(reader) for reader in readers]
     whole = said(flood.end())
     assert len(whole) == WORDS
@@ -120,6 +127,20 @@ def test_it_cuts_streams_that_nobody_reads(server: ServerProcess, flood: Flood) 
         assert {**said(chunks), **rest} == whole
         assert said(chunks).keys().isdisjoint(rest)
     for reader in readers:
+        reader.close()
+
+
+def test_it_does_not_hold_an_answer_of_many_words_for_each(server: ServerProcess, api: Client) -> None:
+    """An answer in small pieces takes ten times its text when it is read: a reader gets it in parts."""
+    agent = api.agent()
+    api.provider.script("", answer(tokens(MANY)))
+    assert api.stream(agent, "go")[-1]["done"]
+    run = api.runs(agent)[0]["id"]
+    whole = said(replayed(api, run))  # what one reader leaves behind is not the others'
+    assert len(whole) == MANY
+    for reader in until_cut(server, run):
+        seen = said(chunks_of(reader))
+        assert seen == {number: whole[number] for number in seen}
         reader.close()
 
 

@@ -17,7 +17,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from agents.events import page
+from agents.events import whole
 from agents.events.kinds import is_terminal
 from agents.loop import Act, Ask
 from agents.models import CallState, Message, Run, Step, ToolCall
@@ -134,15 +134,15 @@ class Course(RuleBasedStateMachine):
     @invariant()
     def it_has_a_log_without_gaps(self) -> None:
         for run in Run.objects.filter(conversation=self.world.conversation).order_by("-id")[:2]:
-            whole = numbered(page(run.pk, 0, segments=10_000))
-            assert [number for number, _ in whole] == list(range(1, len(whole) + 1))
-            ends = [number for number, event in whole if is_terminal(event)]
-            assert ends == ([] if run.active else [len(whole)])
+            events = numbered(whole(run.pk))
+            assert [number for number, _ in events] == list(range(1, len(events) + 1))
+            ends = [number for number, event in events if is_terminal(event)]
+            assert ends == ([] if run.active else [len(events)])
             reader = self.world.readers.get(run.pk)
             if reader is not None:
-                assert reader.seen == whole[: len(reader.seen)]
+                assert reader.seen == events[: len(reader.seen)]
                 reader.look()
-                assert not reader.seen or reader.seen == whole[: len(reader.seen)]
+                assert not reader.seen or reader.seen == events[: len(reader.seen)]
 
     @invariant()
     def it_keeps_what_was_superseded_apart(self) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.db import DataError, OperationalError
 
-from agents.events import Batch, Fence, StepHead, page
+from agents.events import Batch, Fence, StepHead, whole
 from agents.events.log import insert_deltas
 from agents.events.writer import MOST_QUEUED, DeltaWriter, Stream
 from agents.models import Run, RunStatus
@@ -32,7 +32,7 @@ def a_stream(run: Run) -> Stream:
 
 
 async def said(run: Run) -> list[tuple[int, str]]:
-    batches = await in_db(page, run.pk, 0)
+    batches = await in_db(whole, run.pk)
     return [(n, event[2]) for batch in batches for n, event in enumerate(batch.events, start=batch.first)]
 
 
