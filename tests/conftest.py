@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -78,7 +78,9 @@ def make_server(
     running: list[ServerProcess] = []
     chosen: dict[Path, str] = {}
 
-    def make(*, command: str = "serve", data_dir: Path | None = None, **environment: str) -> ServerProcess:
+    def make(
+        *, command: str = "serve", data_dir: Path | None = None, program: Sequence[str] = (), **environment: str
+    ) -> ServerProcess:
         directory = data_dir or tmp_path_factory.mktemp("server")
         if databases.chosen() and directory not in chosen:
             chosen[directory] = migrated.database()
@@ -88,7 +90,7 @@ def make_server(
         if on_file and not file.exists() and (data_dir is None or command == "web"):
             migrated.file(file)
         ready = file.exists() if on_file else migrated.at(url)
-        made = start_server(directory, command=command, environment=variables, migrate=not ready)
+        made = start_server(directory, command=command, environment=variables, migrate=not ready, program=program)
         running.append(made)
         return made
 

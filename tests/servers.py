@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,10 @@ START_SECONDS = 120.0
 
 @dataclass
 class ServerProcess:
-    """A server. ``url`` has no trailing slash; ``log`` is the file with its stdout and stderr."""
+    """A server. ``url`` has no trailing slash; ``log`` is the file with its stdout and stderr.
+
+    ``program``: what Python runs in place of ``manage.py command``; PORT stands for the port.
+    """
 
     data_dir: Path
     command: str
@@ -32,6 +35,7 @@ class ServerProcess:
     log: Path = Path()
     process: subprocess.Popen[bytes] | None = None
     family: list[psutil.Process] = field(default_factory=list)
+    program: Sequence[str] = ()
 
     @property
     def url(self) -> str:
@@ -47,9 +51,10 @@ class ServerProcess:
         self.port = self.port or free_port()
         self.log = self.data_dir / "server.log"
         self.environment["LETTAWEB_PORT"] = str(self.port)
+        program = self.program or [str(ROOT / "manage.py"), self.command]
         with self.log.open("ab") as output:
             self.process = subprocess.Popen(
-                [sys.executable, str(ROOT / "manage.py"), self.command],
+                [sys.executable, *(part.replace("PORT", str(self.port)) for part in program)],
                 env=self.environment, stdout=output, stderr=subprocess.STDOUT, cwd=ROOT, start_new_session=True,
             )  # fmt: skip
         self.wait_healthy()
@@ -125,11 +130,16 @@ class ServerProcess:
 
 
 def start_server(
-    data_dir: Path, *, command: str = "serve", environment: Mapping[str, str] = {}, migrate: bool = True
+    data_dir: Path,
+    *,
+    command: str = "serve",
+    environment: Mapping[str, str] = {},
+    migrate: bool = True,
+    program: Sequence[str] = (),
 ) -> ServerProcess:
     """A started, healthy server. ``environment`` comes on top of what tests want."""
     variables = {**clean_environment(), **base(data_dir), **environment}
-    made = ServerProcess(data_dir, command, variables)
+    made = ServerProcess(data_dir, command, variables, program=program)
     if migrate and command != "serve":
         made.manage("migrate", "--verbosity", "0")
     made.start()

@@ -176,30 +176,6 @@ def test_it_wants_tokens_on_other_addresses(make_server: MakeServer) -> None:
     assert token not in (server.data_dir / "lettaweb.sqlite3").read_bytes().decode("latin-1")
 
 
-def test_it_runs_under_uvicorn(tmp_path: Path) -> None:
-    port = free_port()
-    assert run(tmp_path, "migrate", "--verbosity", "0").returncode == 0
-    variables = {**clean_environment(), **base(tmp_path)}
-    command = [
-        sys.executable,
-        "-m",
-        "uvicorn",
-        "--port",
-        str(port),
-        "--log-level",
-        "warning",
-        "lettaweb.asgi:application",
-    ]
-    process = subprocess.Popen(command, env=variables, cwd=ROOT)
-    try:
-        wait_until(lambda: answers(f"http://127.0.0.1:{port}/v1/health"))
-        assert httpx.get(f"http://127.0.0.1:{port}/v1/agents/", trust_env=False).status_code == 200
-        process.terminate()
-        assert process.wait(timeout=30) in (0, -signal.SIGTERM)
-    finally:
-        process.kill()
-
-
 def answers(url: str) -> bool:
     try:
         return httpx.get(url, trust_env=False, timeout=2).status_code == 200
