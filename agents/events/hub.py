@@ -7,15 +7,19 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import takewhile
+
+from django.conf import settings
 
 from agents.events.kinds import Batch, bearable
 
+LOOK_AGAIN = 1.0  # seconds; readers look by themselves, too: wake-ups may get lost
 KEEP = 4096  # events of a run that stay in memory for readers that are close behind
 
 
 @dataclass(slots=True, eq=False)
 class Watch:
-    """One reader of one run."""
+    """One reader of one run: something may be new, or a while has passed."""
 
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -50,7 +54,8 @@ class Tail:
         """The next batches beyond ``cursor``, as much as is bearable; None when they are not (all) here."""
         if self.last is None or (self.batches[0].first if self.batches else self.last + 1) > cursor + 1:
             return None
-        return bearable(batch.after(cursor) for batch in self.batches if batch.last > cursor)[0]
+        beyond = list(takewhile(lambda batch: batch.last > cursor, reversed(self.batches)))
+        return bearable(batch.after(cursor) for batch in reversed(beyond))[0]
 
 
 class Hub:
@@ -58,6 +63,7 @@ class Hub:
 
     def __init__(self) -> None:
         self.tails: dict[int, Tail] = {}
+        self._belt: tuple[asyncio.AbstractEventLoop, asyncio.TimerHandle] | None = None
 
     def publish(self, run_id: int, batch: Batch) -> None:
         """``batch`` of ``run_id`` has committed."""
@@ -98,11 +104,26 @@ class Hub:
     def watch(self, run_id: int) -> Iterator[tuple[Tail, Watch]]:
         tail, watch = self.tails.setdefault(run_id, Tail()), Watch()
         tail.watches.add(watch)
+        self._look_again_soon()
         try:
             yield tail, watch
         finally:
             tail.watches.discard(watch)
             self._forget(run_id, tail)
+
+    def _look_again_soon(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._belt is None or self._belt[0] is not loop:
+            self._belt = loop, loop.call_later(min(LOOK_AGAIN, settings.LETTAWEB_PING_SECONDS), self._look_again)
+
+    def _look_again(self) -> None:
+        """One timer for all readers: one for each would cost as much as what they read."""
+        self._belt = None
+        read = [run_id for run_id, tail in self.tails.items() if tail.watches]
+        for run_id in read:
+            self.wake(run_id)
+        if read:
+            self._look_again_soon()
 
     def foreign(self) -> list[int]:
         """Runs that somebody reads here and nobody executes here."""

@@ -94,5 +94,8 @@ def bearable(batches: Iterable[Batch]) -> tuple[list[Batch], bool]:
     return found, False
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
 def encode(events: Sequence[Event]) -> str:
-    return json.dumps(events, ensure_ascii=False, separators=(",", ":"))
+    return _ENCODER.encode(events)

@@ -28,30 +28,49 @@ GAP = 1_000_000
 FEW, SEGMENTS = 4, 50  # segments of a page: those that are read first, and all
 PART = 1000  # events of a segment that a step leaves behind
 
-_STORE = """
-INSERT INTO agents_eventsegment (run_id, first_seq, last_seq, epoch, head, data, created_at)
-VALUES (%s, %s, %s, %s, %s, %s, %s)
-"""
-_INSERT = """
-INSERT INTO agents_eventsegment (run_id, first_seq, last_seq, epoch, head, data, created_at)
-SELECT %s, %s, %s, %s, %s, %s, %s FROM agents_run WHERE id = %s AND epoch = %s AND status = 'running' {lock}
-ON CONFLICT DO NOTHING
-"""
+AT_ONCE = 500  # batches of one statement
+
+_COLUMNS = "(run_id, first_seq, last_seq, epoch, head, data, created_at)"
+_PLACES = "(%s, %s, %s, %s, %s, %s, %s)"
+_STORE = f"INSERT INTO agents_eventsegment {_COLUMNS} VALUES {_PLACES}"  # noqa: S608 no values
+_OURS = "SELECT id, epoch FROM agents_run WHERE id IN ({places}) AND status = 'running' ORDER BY id {lock}"
 
 
-def insert_deltas(fence: Fence, batch: Batch) -> bool:
-    """Write ``batch``; False means that the run is no longer the writer's."""
-    # On PostgreSQL the row lock makes this wait for a change of epoch that is under way, so that
-    # either the change sees these numbers or this insert sees the new epoch.
-    lock = "FOR SHARE" if connection.vendor == "postgresql" else ""
-    head = batch.head.encode() if batch.head else ""
-    values: list[Any] = [fence.run_id, batch.first, batch.last, fence.epoch, head, encode(batch.events), timezone.now()]
+def insert_deltas(batches: Sequence[tuple[Fence, Batch]]) -> list[bool]:
+    """Write ``batches``, in one transaction; False for each whose run is no longer its writer's."""
+    parts = (batches[first : first + AT_ONCE] for first in range(0, len(batches), AT_ONCE))
+    return [written for part in parts for written in _insert(part)]
+
+
+def _insert(batches: Sequence[tuple[Fence, Batch]]) -> list[bool]:
     with connection.cursor() as cursor:
-        cursor.execute(_INSERT.format(lock=lock), [*values, fence.run_id, fence.epoch])
-        written = bool(cursor.rowcount == 1)
-    if written:
+        ours = _ours(cursor, [fence for fence, _ in batches])
+        rows = [(fence, batch) for fence, batch in batches if fence in ours]
+        if rows:
+            statement = f"{_STORE}{f', {_PLACES}' * (len(rows) - 1)} ON CONFLICT DO NOTHING"
+            cursor.execute(statement, [value for fence, batch in rows for value in _values(fence, batch)])
+        known = not rows or cursor.rowcount == len(rows)
+    for fence, _ in rows:
         announce("events", fence.run_id)
-    return written or _is_stored(fence, batch)
+    return [fence in ours and (known or _is_stored(fence, batch)) for fence, batch in batches]
+
+
+def _ours(cursor: Any, fences: Sequence[Fence]) -> set[Fence]:
+    """Those of ``fences`` that hold."""
+    # On PostgreSQL the row locks make this wait for a change of epoch that is under way, so that either the change
+    # sees these numbers or this sees the new epoch.
+    lock = "FOR SHARE" if connection.vendor == "postgresql" else ""
+    places = ", ".join(["%s"] * len(fences))
+    cursor.execute(_OURS.format(places=places, lock=lock), [fence.run_id for fence in fences])
+    return {Fence(*row) for row in cursor.fetchall()}.intersection(fences)
+
+
+def _values(fence: Fence, batch: Batch, *, first: int | None = None) -> tuple[Any, ...]:
+    """A row of the log; ``first`` where it has more numbers than events."""
+    head = batch.head.encode() if batch.head else ""
+    began = batch.first if first is None else first
+    now = connection.ops.adapt_datetimefield_value(timezone.now())
+    return fence.run_id, began, batch.last, fence.epoch, head, encode(batch.events), now
 
 
 def _is_stored(fence: Fence, batch: Batch) -> bool:
@@ -106,11 +125,8 @@ def close_step(fence: Fence, written: Batch | None, rest: Batch) -> Batch:
 
 
 def _store(fence: Fence, batch: Batch, *, first: int | None = None) -> None:
-    head = batch.head.encode() if batch.head else ""
-    began = batch.first if first is None else first
-    values: list[Any] = [fence.run_id, began, batch.last, fence.epoch, head, encode(batch.events), timezone.now()]
     with connection.cursor() as cursor:
-        cursor.execute(_STORE, values)
+        cursor.execute(_STORE, _values(fence, batch, first=first))
     announce("events", fence.run_id)
 
 

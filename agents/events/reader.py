@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
+import math
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import ParamSpec, TypeVar
+from collections.abc import AsyncGenerator
 
 from agents.events.hub import Tail, hub
 from agents.events.kinds import Batch, is_terminal
@@ -15,46 +14,45 @@ from agents.models import Run
 from lettaweb.lib.db import in_db_read
 from lettaweb.lib.transient import ERRORS, passes
 
-P = ParamSpec("P")
-T = TypeVar("T")
 PATIENCE = 60.0  # seconds that readers wait for a database that is away
-LOOK_AGAIN = 1.0  # seconds; the belt beside wake-ups that may get lost
 
 
 class LogGone(Exception):
     """The run's log was removed by retention."""
 
 
-async def read_events(run_id: int, after: int = 0) -> AsyncIterator[list[Batch]]:
+async def read_events(run_id: int, after: int = 0, *, silence: float = math.inf) -> AsyncGenerator[list[Batch], None]:
     """Yield committed events beyond ``after`` as they come, never very many; end with the run's terminal event.
 
-    A run that is over yields at least its terminal events, also when ``after`` lies beyond them.
-    Raises :class:`LogGone` when retention removed the log.
+    An empty list says that nothing has come for ``silence`` seconds. A run that is over yields at least its
+    terminal events, also when ``after`` lies beyond them. Raises :class:`LogGone` when retention removed the log,
+    and the database's error when it is away for long.
     """
     with hub.watch(run_id) as (tail, watch):
-        cursor = after
+        cursor, said = after, time.monotonic()
+        patience = said + PATIENCE
         while True:
             watch.changed.clear()
-            batches, more = await _patiently(_next, run_id, cursor, tail)
+            try:
+                batches, more = await _next(run_id, cursor, tail)
+                patience = time.monotonic() + PATIENCE
+            except ERRORS as error:
+                if not passes(error) or time.monotonic() > patience:
+                    raise
+                batches, more = [], False
             if batches:
                 cursor = batches[-1].last
                 yield batches
                 if is_terminal(batches[-1].events[-1]):
                     return
+                said = time.monotonic()
             if not more and not watch.changed.is_set():
-                await _wait(watch.changed, tail)
-
-
-async def _patiently(work: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-    """The result of ``work``, also when the database is away for a while; its error when it stays away."""
-    patience = time.monotonic() + PATIENCE
-    while True:
-        try:
-            return await work(*args, **kwargs)
-        except ERRORS as error:
-            if not passes(error) or time.monotonic() > patience:
-                raise
-        await asyncio.sleep(LOOK_AGAIN / 4)
+                if not tail.owned:
+                    waker.need()
+                await watch.changed.wait()
+            if time.monotonic() - said >= silence:
+                yield []
+                said = time.monotonic()
 
 
 async def _next(run_id: int, cursor: int, tail: Tail) -> tuple[list[Batch], bool]:
@@ -66,15 +64,6 @@ async def _next(run_id: int, cursor: int, tail: Tail) -> tuple[list[Batch], bool
     if not batches and not tail.owned and await in_db_read(_over, run_id):
         return await in_db_read(_ending, run_id, cursor), True
     return batches, more
-
-
-async def _wait(changed: asyncio.Event, tail: Tail) -> None:
-    if not tail.owned:
-        waker.need()
-    try:
-        await asyncio.wait_for(changed.wait(), LOOK_AGAIN)
-    except TimeoutError:
-        return
 
 
 def _over(run_id: int) -> bool:

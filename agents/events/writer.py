@@ -2,7 +2,7 @@
 
 The writer lives on the event loop; the transaction runs on the database threads. A run whose row is not
 written any more (its epoch changed) is reported through its ``Stream.lost``. While the database is away what
-was said waits here, and its speakers wait when it becomes much.
+was said waits here, and so do its speakers: each says more only after what it said has committed.
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ from lettaweb.lib.faults import reach
 from lettaweb.lib.transient import passes
 
 TICK = 0.02  # seconds between two commits
-TICK_BUSY = 0.05  # the same with more than BUSY streams
+TICK_BUSY = 0.1  # the same with more than BUSY streams
 BUSY = 100
 LONGEST_PAUSE = 1.0  # seconds between two tries while the database is away
-MOST_QUEUED = 2000  # events of one stream; beyond it the model has to wait
 log = structlog.get_logger(__name__)
 
 
@@ -82,13 +81,14 @@ class DeltaWriter:
         self._failures = 0
         self.open_streams = 0
 
-    def add(self, stream: Stream, event: Event) -> None:
-        stream.queued.append(event)
-        self._wait(stream)
+    def add(self, stream: Stream, events: Sequence[Event]) -> None:
+        if events:
+            stream.queued.extend(events)
+            self._wait(stream)
 
-    async def room(self, stream: Stream) -> None:
-        """Return when more may be added to ``stream``."""
-        while len(stream.queued) > MOST_QUEUED and not stream.lost.is_set():
+    async def written(self, stream: Stream) -> None:
+        """Return when all of ``stream`` has committed, or when it is lost."""
+        while (stream.queued or stream.flying is not None) and not stream.lost.is_set():
             stream.moved.clear()
             await stream.moved.wait()
 
@@ -150,10 +150,8 @@ class DeltaWriter:
 
 def _write(batches: list[tuple[Fence, Batch]]) -> list[bool]:
     with transaction.atomic():
-        written = []
-        for fence, batch in batches:
-            written.append(insert_deltas(fence, batch))
-            reach("flush")
+        written = insert_deltas(batches)
+        reach("flush")
     reach("flushed")
     return written
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import Sequence
 from contextlib import aclosing
 
 from agents import providers
@@ -46,21 +46,24 @@ class _Answer:
         self.begun = time.monotonic_ns()
         self.first_token_ns: int | None = None
 
-    async def take(self, delta: Delta) -> None:
+    async def take(self, deltas: Sequence[Delta]) -> None:
+        """Take what came at once; return when it has committed, so that the next read gets all that came meanwhile."""
         self._check_ours()
         if self.first_token_ns is None:
             self.first_token_ns = time.monotonic_ns() - self.begun
-        event = self.numbering.event(delta)
-        if event is None:
-            return
+        for delta in deltas:
+            event = self.numbering.event(delta)
+            if event is not None:
+                await self._say(event)
+        await writer.written(self.stream)
+
+    async def _say(self, event: Event) -> None:
         try:
             events = self.repeat.feed(event)
         except Differs:
             await self.start_over()
-            return
-        for new in events:
-            writer.add(self.stream, new)
-        await writer.room(self.stream)
+        else:
+            writer.add(self.stream, events)
 
     def _check_ours(self) -> None:
         if self.stream.lost.is_set():
@@ -72,8 +75,7 @@ class _Answer:
         hub.publish(self.fence.run_id, batch)
         self.stream = Stream(self.fence, head, batch.last)
         said, self.repeat = self.repeat.events, Repeat(())
-        for event in said:
-            writer.add(self.stream, event)
+        writer.add(self.stream, said)
 
     async def streamed(self) -> Streamed:
         rest: list[Event] = await writer.take(self.stream)
@@ -104,7 +106,7 @@ async def _ask_streamed(answer: _Answer) -> Answered | AskFailed:
         writer.open_streams -= 1
 
 
-async def _read(answer: _Answer, items: AsyncGenerator[Delta | ModelResponse, None]) -> ModelResponse:
+async def _read(answer: _Answer, items: providers.Answer) -> ModelResponse:
     async with aclosing(items):  # whoever stops reading hangs up at once
         async for item in items:
             if isinstance(item, ModelResponse):

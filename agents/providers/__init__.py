@@ -15,6 +15,7 @@ import structlog
 
 from agents.providers.anthropic import Anthropic
 from agents.providers.anthropic.traits import BUILT_IN as ANTHROPIC_MODELS
+from agents.providers.base import Answer as Answer
 from agents.providers.base import BatchProvider, ModelInfo, Provider, ProviderError
 from agents.providers.demo import MODELS as DEMO_MODELS
 from agents.providers.demo import Demo

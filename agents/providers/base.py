@@ -159,6 +159,9 @@ class ModelInfo:
 # --- the protocol ---------------------------------------------------------------------------------
 
 
+Answer = AsyncGenerator[Sequence[Delta] | ModelResponse, None]
+
+
 class Provider(Protocol):
     """A model vendor. ``name`` is the prefix of its handles (``anthropic/claude-…``)."""
 
@@ -168,8 +171,11 @@ class Provider(Protocol):
         """Whether the settings hold what a call needs."""
         ...
 
-    def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | ModelResponse, None]:
-        """Yield deltas as they come, the :class:`ModelResponse` last; raise :class:`ProviderError`."""
+    def stream(self, request: ModelRequest) -> Answer:
+        """Yield deltas as they come, the :class:`ModelResponse` last; raise :class:`ProviderError`.
+
+        What came at once is yielded at once; the vendor's next bytes are read when the next item is asked for.
+        """
         ...
 
     async def complete(self, request: ModelRequest) -> ModelResponse:

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from django.conf import settings
 
-from agents.providers.base import Delta, ModelResponse, ProviderError
+from agents.providers.base import Answer, Delta, ModelResponse, ProviderError
 from agents.providers.failures import translated, unusable
 from agents.providers.lines import Events, load_object
 
@@ -27,7 +27,6 @@ AFTER_END = 0.25  # seconds to read on after the last event, so that the connect
 
 T = TypeVar("T")
 TraitsT = TypeVar("TraitsT", bound=Hashable)
-Answer = AsyncGenerator[Delta | ModelResponse, None]
 
 
 # --- clients --------------------------------------------------------------------------------------
@@ -167,14 +166,11 @@ async def assembled(vendor: str, pieces: AsyncIterator[bytes], assembly: Assembl
     try:
         while not assembly.ended:
             piece = await _next(pieces, assembly)
-            for data in events.rest() if piece is None else events.feed(piece):
-                event = _event(data)
-                if event is None and piece is not None:
-                    raise unusable(
-                        vendor, "the stream holds something that is no JSON object", started=assembly.started
-                    )
-                for delta in assembly.feed(event or {}):
-                    yield delta
+            deltas, error = _fed(vendor, events, piece, assembly)
+            if deltas:
+                yield deltas
+            if error is not None:
+                raise error
             if piece is None:
                 break
     except ProviderError as error:
@@ -185,6 +181,22 @@ async def assembled(vendor: str, pieces: AsyncIterator[bytes], assembly: Assembl
     if assembly.ended:
         await _drain(pieces)
     yield assembly.finish()
+
+
+def _fed(
+    vendor: str, events: Events, piece: bytes | None, assembly: Assembly
+) -> tuple[list[Delta], ProviderError | None]:
+    """What ``piece`` (None: the end) says, up to where it fails."""
+    deltas: list[Delta] = []
+    try:
+        for data in events.rest() if piece is None else events.feed(piece):
+            event = _event(data)
+            if event is None and piece is not None:
+                raise unusable(vendor, "the stream holds something that is no JSON object", started=assembly.started)
+            deltas += assembly.feed(event or {})
+    except ProviderError as error:
+        return deltas, error
+    return deltas, None
 
 
 async def _next(pieces: AsyncIterator[bytes], assembly: Assembly) -> bytes | None:

@@ -121,18 +121,29 @@ def translated(vendor: str, secrets: Sequence[str] = ()) -> Iterator[None]:
 
 def from_exception(error: Exception, vendor: str, secrets: Sequence[str] = ()) -> ProviderError | None:
     """The ProviderError of an exception of an SDK or of httpx2, None for any other exception."""
-    family = {f"{base.__module__.partition('.')[0]}.{base.__name__}" for base in type(error).__mro__}
+    family = _family(error)
     if family & {"anthropic.APIStatusError", "openai.APIStatusError"}:
         return _from_status(error, vendor, secrets)
-    if family & {"anthropic.APITimeoutError", "openai.APITimeoutError", "httpx2.TimeoutException"}:
+    if family & {"anthropic.APITimeoutError", "openai.APITimeoutError", "httpx2.TimeoutException"} and not _lost(error):
         return ProviderError("timeout", f"{vendor} did not answer in time")
-    if family & {"anthropic.APIConnectionError", "openai.APIConnectionError"} or "httpx2.TransportError" in family:
+    if family & {"anthropic.APIConnectionError", "openai.APIConnectionError", "httpx2.TransportError"}:
         return ProviderError("connection", f"The connection to {vendor} failed")
     if family & {"httpx2.HTTPError", "httpx2.StreamError", "httpx2.InvalidURL", "httpx2.CookieConflict"}:
         return ProviderError("connection", f"The connection to {vendor} failed", retryable=False)
     if family & {"anthropic.AnthropicError", "openai.OpenAIError"}:
         return ProviderError("bad_request", f"{vendor}: {redact(str(error), secrets)}")
     return None
+
+
+def _family(error: BaseException) -> set[str]:
+    return {f"{base.__module__.partition('.')[0]}.{base.__name__}" for base in type(error).__mro__}
+
+
+def _lost(error: BaseException | None) -> bool:
+    """Whether a connection that failed is behind it: one of the SDKs calls every such failure a timeout."""
+    while error is not None and "aiohttp.ClientConnectionError" not in _family(error):
+        error = error.__cause__
+    return error is not None and not isinstance(error, TimeoutError)
 
 
 def _from_status(error: Any, vendor: str, secrets: Sequence[str]) -> ProviderError:

@@ -1,7 +1,8 @@
 """A vendor's real SDK behind a narrow door: bytes of JSON in, JSON values or an open response out.
 
 The SDK brings the connection pool, the headers and the errors; its own retries are off (ours are in ``calls``)
-and its model classes are not used, for they cost more than the answer itself. The SDKs take seconds to import:
+and its model classes are not used, for they cost more than the answer itself. Of its HTTP clients we take the one
+over aiohttp, which reads a token for a third of what the other one takes. The SDKs take seconds to import:
 nothing here imports one before the first call or ``warm``.
 """
 
@@ -56,7 +57,8 @@ class Sdk:
 
     def warm(self) -> None:
         """Import the SDK; blocks for seconds, for a thread."""
-        importlib.import_module(self._module)
+        for name in (self._module, "aiohttp"):
+            importlib.import_module(name)
         self._imported = True
 
     async def client(self) -> Any:
@@ -68,9 +70,13 @@ class Sdk:
             await asyncio.to_thread(self.warm)
 
         def make() -> Closable:
-            made = getattr(sys.modules[self._module], self._client_class)
-            client: Closable = made(
-                api_key=account.key or "none", base_url=account.base_url or None, max_retries=0, timeout=silence(600.0)
+            sdk = sys.modules[self._module]
+            client: Closable = getattr(sdk, self._client_class)(
+                api_key=account.key or "none",
+                base_url=account.base_url or None,
+                max_retries=0,
+                timeout=silence(600.0),
+                http_client=sdk.DefaultAioHttpClient(),
             )
             return client
 

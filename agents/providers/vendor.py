@@ -8,8 +8,8 @@ from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from agents.providers.base import BatchStatus, Delta, ModelRequest, ModelResponse, ProviderError
-from agents.providers.calls import Answer, Assembly, adapting, assembled, repeated, repeated_stream
+from agents.providers.base import Answer, BatchStatus, ModelRequest, ModelResponse, ProviderError
+from agents.providers.calls import Assembly, adapting, assembled, repeated, repeated_stream
 from agents.providers.ids import own_names
 from agents.providers.lines import dump
 from agents.providers.sdk import Sdk, request_id
@@ -78,7 +78,7 @@ class Vendor(ABC, Generic[TraitsT]):
 
     # --- answers
 
-    def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | ModelResponse, None]:
+    def stream(self, request: ModelRequest) -> Answer:
         return repeated_stream(lambda: self._streamed(request))
 
     async def complete(self, request: ModelRequest) -> ModelResponse:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
 from django.conf import settings
 
-from agents.events import Batch, LogGone, read_events
+from agents.events import LogGone, read_events
 from agents.models import Run, Step
 from agents.policies import rights, rows
 from agents.views.replies import Send
@@ -136,27 +137,18 @@ async def _gone(receive: Callable[[], Awaitable[Mapping[str, Any]]]) -> None:
 
 async def _tell(run: Run, wanted: Wanted, send: Send) -> None:
     renderer = Renderer(run.wire_id, wanted.tokens, wanted.view, set(wanted.hidden))
-    events = aiter(read_events(run.pk, wanted.after))
     last = wanted.after
-    upcoming: asyncio.Future[list[Batch]] | None = None
     try:
-        while True:
-            upcoming = upcoming or asyncio.ensure_future(_next(events))
-            done, _ = await asyncio.wait([upcoming], timeout=settings.LETTAWEB_PING_SECONDS)
-            if not done:
-                await _send_text(send, _silence(run, last, wanted))
-                continue
-            batches, upcoming = upcoming.result(), None
-            if not batches:
-                break
-            last = batches[-1].last
-            for frames in _together(renderer.chunks(batches)):
-                await _send_text(send, frames)
+        async with aclosing(read_events(run.pk, last, silence=settings.LETTAWEB_PING_SECONDS)) as events:
+            async for batches in events:
+                if not batches:
+                    await _send_text(send, _silence(run, last, wanted))
+                    continue
+                last = batches[-1].last
+                for frames in _together(renderer.chunks(batches)):
+                    await _send_text(send, frames)
     except LogGone:
         await _send_text(send, _frame(dumps(_gone_error(run)), error=True))
-    finally:
-        if upcoming is not None:
-            upcoming.cancel()
     await _send_text(send, sse.DONE)
 
 
@@ -171,14 +163,6 @@ def _together(chunks: Iterable[Chunk]) -> Iterator[str]:
             frames, size = [], 0
     if frames:
         yield "".join(frames)
-
-
-async def _next(events: Any) -> list[Batch]:
-    try:
-        batches: list[Batch] = await anext(events)
-        return batches
-    except StopAsyncIteration:
-        return []
 
 
 def _frame(text: str, *, error: bool) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from daphne.http_protocol import HTTPFactory, WebRequest
 from django.conf import settings
+from twisted.internet import tcp
 
 DEAD_AFTER = 60  # seconds that sent bytes may stay unconfirmed
 
@@ -55,6 +56,18 @@ class CappedFactory(HTTPFactory):
         protocol = super().buildProtocol(addr)
         protocol.requestFactory = CappedRequest
         return protocol
+
+
+class PromptTransport(tcp.Server):
+    """A connection that hands its bytes to the kernel as it gets them; the reactor is asked only for what is left.
+
+    Telling the reactor, being called back and leaving it again costs more than sending one event of a stream.
+    """
+
+    def startWriting(self) -> None:
+        fresh = self._tempDataLen and not self.dataBuffer  # nothing is on its way already
+        if not fresh or self.doWrite() is not None or self.dataBuffer:
+            super().startWriting()
 
 
 def notice_dead_peers(transport: Any) -> None:

@@ -22,7 +22,7 @@ from twisted.internet.endpoints import serverFromString
 from twisted.logger import globalLogBeginner
 
 from lettaweb import lifespan
-from lettaweb.server.protocol import CappedFactory, notice_dead_peers
+from lettaweb.server.protocol import CappedFactory, PromptTransport, notice_dead_peers
 
 reactor: Any = _reactor
 log = structlog.get_logger(__name__)
@@ -71,7 +71,9 @@ class WebServer(Server):
             await lifespan.start()
             for description in self.endpoints:
                 endpoint = serverFromString(reactor, description)
-                self.listeners.append(await endpoint.listen(self.http_factory).asFuture(asyncio.get_running_loop()))
+                port: Any = await endpoint.listen(self.http_factory).asFuture(asyncio.get_running_loop())
+                port.transport = PromptTransport
+                self.listeners.append(port)
         except Exception as error:
             log.critical("start_failed", exc_info=error)
             self.exit_code = 1

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from agents.events import Batch, Fence
+from agents.events.log import insert_deltas
 from agents.models import (
     Agent,
     CallKind,
@@ -101,3 +103,8 @@ def make_answer(run: Run, parts: Sequence[dict[str, Any]], **fields: Any) -> Mes
     return make_message(
         run.conversation, role=MessageRole.ASSISTANT, parts=list(parts), run=run, step=step, search_text="", **fields
     )
+
+
+def write_deltas(fence: Fence, batch: Batch) -> bool:
+    """Whether ``batch`` could be written: whether the run is still that of ``fence``."""
+    return insert_deltas([(fence, batch)]) == [True]

@@ -9,13 +9,14 @@ import pytest
 
 from agents.events import Batch, Event, Fence, StepHead, append_facts, hub, page, read_events, whole
 from agents.events.kinds import BEARABLE, bearable, weight
-from agents.events.log import PART, close_step, insert_deltas
+from agents.events.log import PART, close_step
 from agents.loop.prepare import shown_of
 from agents.models import EventSegment, Run, RunStatus, StepStatus
 from lettaweb.lib.db import in_db
 from tests.agents import factories as make
+from tests.agents.factories import write_deltas
 
-reader = import_module("agents.events.reader")
+hub_module = import_module("agents.events.hub")  # the package has an object of that name
 pytestmark = pytest.mark.django_db(transaction=True)
 UUID = "00000000-0000-4000-8000-000000000001"
 HEAD = StepHead(UUID, "step-1", "2026-03-01T12:00:00+00:00")
@@ -51,7 +52,7 @@ def test_it_stores_a_long_answer_in_parts_and_gives_it_in_pages() -> None:
     run, events = a_run(), words(PART * 3)
     rest: list[Event] = [["m", {"message_type": "assistant_message", "content": "all of it"}, 1]]
     written = Batch(1, events, HEAD)
-    insert_deltas(Fence(run.pk, 1), written)
+    write_deltas(Fence(run.pk, 1), written)
     assert close_step(Fence(run.pk, 1), written, Batch(written.last + 1, rest, HEAD)).events == rest
     assert EventSegment.objects.filter(run=run).count() == 4
     pages = in_pages(run)
@@ -63,7 +64,7 @@ def test_it_stores_a_long_answer_in_parts_and_gives_it_in_pages() -> None:
 @pytest.mark.parametrize("size", [10, 5_000, 2 * BEARABLE])
 def test_it_gives_at_least_one_event_however_large(size: int) -> None:
     run, events = a_run(), words(30, "x" * size)
-    insert_deltas(Fence(run.pk, 1), Batch(1, events, HEAD))
+    write_deltas(Fence(run.pk, 1), Batch(1, events, HEAD))
     assert [pair for found in in_pages(run) for pair in numbered(found)] == list(enumerate(events, 1))
     assert numbered(whole(run.pk, 7)) == list(enumerate(events, 1))[7:]
 
@@ -80,7 +81,7 @@ def test_it_knows_all_that_was_shown_of_an_open_answer() -> None:
     step = make.make_step(run, status=StepStatus.PENDING, first_seq=1, message_uuid=UUID)
     events = words(200, "x" * 2_000)
     for first in range(0, len(events), 20):
-        assert insert_deltas(Fence(run.pk, 1), Batch(first + 1, events[first : first + 20], HEAD))
+        assert write_deltas(Fence(run.pk, 1), Batch(first + 1, events[first : first + 20], HEAD))
     assert shown_of(run, step) == tuple((event[0], event[2]) for event in events)
 
 
@@ -97,13 +98,13 @@ async def read(run: Run, after: int = 0) -> tuple[Numbered, int]:
 @pytest.mark.parametrize(("segments", "size"), [(130, 10), (12, 40_000)], ids=["many", "large"])
 async def test_it_replays_without_a_pause(monkeypatch: pytest.MonkeyPatch, segments: int, size: int) -> None:
     """A page ends where it is full; the next one is there already and needs no waiting for."""
-    monkeypatch.setattr(reader, "LOOK_AGAIN", 60)
+    monkeypatch.setattr(hub_module, "LOOK_AGAIN", 60)
     events = words(segments * 3, "x" * size)
 
     def write() -> Run:
         run = a_run()
         for first in range(0, len(events), 3):
-            insert_deltas(Fence(run.pk, 1), Batch(first + 1, events[first : first + 3], HEAD))
+            write_deltas(Fence(run.pk, 1), Batch(first + 1, events[first : first + 3], HEAD))
         finish(run)
         return run
 

@@ -11,12 +11,13 @@ from django.db import transaction
 
 from agents.consumers import socket as sockets
 from agents.events import Batch, Event, Fence, StepHead, append_facts, hub
-from agents.events.log import drop, insert_deltas
+from agents.events.log import drop
 from agents.events.wake import announce_here
 from agents.models import Agent, MessageRole, Run, RunStatus
 from lettaweb.lib.db import in_db
 from tests.agents import factories as make
 from tests.agents.desk import person, refund_tool
+from tests.agents.factories import write_deltas
 from tests.agents.sockets import Reader, connected, eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -38,7 +39,7 @@ def write(run: Run, *texts: str) -> None:
     """Commit text deltas, and tell readers as the writer of this process does."""
     with transaction.atomic():
         last = hub_last(run)
-        assert insert_deltas(Fence(run.pk, 1), Batch(last + 1, [["a", 0, text] for text in texts], HEAD))
+        assert write_deltas(Fence(run.pk, 1), Batch(last + 1, [["a", 0, text] for text in texts], HEAD))
         announce_here("events", run.pk)
 
 
@@ -168,7 +169,7 @@ async def test_it_masks_secrets_and_shows_such_calls_whole(vera: User, run: Run)
         call = {"name": "refund", "arguments": '{"order": 1, "password": "hunter2"}', "tool_call_id": "c1"}
         message = {"message_type": "tool_call_message", "tool_call": call, "tool_calls": [call]}
         with transaction.atomic():
-            insert_deltas(
+            write_deltas(
                 Fence(run.pk, 1),
                 Batch(1, [["c", 0, "c1", "refund", '{"password": "hun'], ["c", 0, None, None, 'ter2"}']], HEAD),
             )

@@ -68,6 +68,11 @@ async def load(url: str, agents: list[str], *, token: str = "", ramp: float = 5.
 
 def figures(streams: list[Stream]) -> dict[str, float]:
     gaps = [b - a for one in streams for a, b in zip(one.times, one.times[1:], strict=False)]
+    first = max((one.times[0] for one in streams if one.times), default=0.0)
+    last = min((one.times[-1] for one in streams if one.times), default=0.0)
+    held = [
+        b - a for one in streams for a, b in zip(one.times, one.times[1:], strict=False) if first <= a and b <= last
+    ]
     firsts = [one.times[0] - one.begun for one in streams if one.times]
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return {
@@ -78,6 +83,8 @@ def figures(streams: list[Stream]) -> dict[str, float]:
         "gap_p50_ms": percentile(gaps, 0.5) * 1000,
         "gap_p99_ms": percentile(gaps, 0.99) * 1000,
         "gap_max_ms": max(gaps, default=0.0) * 1000,
+        "all_open_seconds": max(last - first, 0.0),
+        "all_open_gap_p99_ms": percentile(held, 0.99) * 1000,
         "first_token_p50_ms": percentile(firsts, 0.5) * 1000,
         "generator_cpu_seconds": usage.ru_utime + usage.ru_stime,
     }

@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.bench.place import place
 from tests.servers import ROOT
 
-STREAMS, TOKENS, PACE = 500, 200, 50  # streams, tokens of each, milliseconds between two of them
+STREAMS, TOKENS, PACE = 500, 500, 50  # streams, tokens of each, milliseconds between two of them
 TARGETS = {"gap_p99_ms": "<= 150", "unfinished": "== 0", "missing_tokens": "== 0"}
 
 
@@ -28,7 +28,17 @@ def measure(streams: int = STREAMS) -> dict[str, float]:
         agents = Path(directory) / "agents"
         agents.write_text("\n".join(here.agent() for _ in range(streams)), encoding="ascii")
         before, begun = here.cpu(), time.monotonic()
-        command = [sys.executable, "-m", "tests.bench.generator", "--url", here.server.url, "--agents", str(agents)]
+        command = [
+            sys.executable,
+            "-m",
+            "tests.bench.generator",
+            "--url",
+            here.server.url,
+            "--agents",
+            str(agents),
+            "--ramp",
+            "15",
+        ]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=600)
         took = time.monotonic() - begun
         server, provider = (now - then for now, then in zip(here.cpu(), before, strict=True))

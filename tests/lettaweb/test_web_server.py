@@ -204,6 +204,16 @@ def test_it_answers_head_without_a_body_and_leaves_broken_forms_to_the_applicati
     assert b"xxxx" not in answer
 
 
+def test_it_sends_all_and_closes_where_the_kernel_takes_little_at_once(running: Running) -> None:
+    connection = running.connect("GET /flood?20 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    connection.settimeout(20)
+    answer = b""
+    while part := connection.recv(65536):
+        answer += part
+    assert answer.partition(b"\r\n\r\n")[2].count(b"x") == 20 * 65536
+    assert answer.endswith(b"0\r\n\r\n")
+
+
 BODIES = {
     "declared": "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2000000\r\n\r\n",
     "chunked": "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"

@@ -18,7 +18,6 @@ from agents.actions.desk.one import decide
 from agents.actions.requests import Verdict
 from agents.actions.send import send
 from agents.events import Batch, Event, Fence, page
-from agents.events.log import insert_deltas
 from agents.loop import Act, Answered, Ask, AskFailed, Lost, Order, Outcome, Ran, Streamed
 from agents.loop.crash import fail_run
 from agents.loop.supersede import supersede
@@ -28,6 +27,7 @@ from agents.models.toolcall import WAITING
 from agents.providers.base import CallPart, ModelResponse, Part, ProviderError, ReasoningPart, TextPart
 from agents.serializers.requests import message_request
 from lettaweb.lib.problems import Problem
+from tests.agents.factories import write_deltas
 from tests.scripted.signing import sign
 from tools.models import Tool
 from tools.runner import ToolResult
@@ -184,7 +184,7 @@ class World:
             return
         events: list[Event] = [["a", 0, piece] for piece in pieces]
         batch = Batch(order.last_seq + len(driver.written) + 1, events, order.head)
-        if insert_deltas(driver.fence, batch):
+        if write_deltas(driver.fence, batch):
             driver.written += events
         else:
             self.driver = None
@@ -274,7 +274,7 @@ class World:
     def haunt(self) -> None:
         """An old owner wakes up and goes on as if nothing had happened: nothing of it counts."""
         for fence in self.ghosts:
-            assert not insert_deltas(fence, Batch(10_000_000, [["a", 0, "boo"]]))
+            assert not write_deltas(fence, Batch(10_000_000, [["a", 0, "boo"]]))
             try:
                 loop.advance(fence)
             except Lost:

@@ -16,14 +16,14 @@ from django.utils import timezone
 from agents import loop
 from agents.events import Fence, page
 from agents.events.kinds import Batch, StepHead
-from agents.events.log import GAP, insert_deltas
+from agents.events.log import GAP
 from agents.executor import lease, process
 from agents.executor.watch import Watch
 from agents.loop.crash import TOO_LATE, fail_run
 from agents.loop.prepare import MOST_ATTEMPTS
 from agents.models import Conversation, Message, Process, Run, RunStatus, Step, StepStatus
 from lettaweb.checks import check_queue
-from tests.agents.factories import default_of, make_agent, make_message, make_run, make_step
+from tests.agents.factories import default_of, make_agent, make_message, make_run, make_step, write_deltas
 
 watch = import_module("agents.executor.watch")  # the package has an object of that name
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -71,7 +71,7 @@ def test_it_takes_over_from_the_dead(fields: dict[str, Any]) -> None:
     assert free() == [run.pk]
     (fence,) = lease.claim(lease.look().free)
     assert fence == Fence(run.pk, 2)
-    assert not insert_deltas(Fence(run.pk, 1), Batch(1, [["a", 0, "late"]]))
+    assert not write_deltas(Fence(run.pk, 1), Batch(1, [["a", 0, "late"]]))
     assert list(lease.look().mine.values()) == [fence]
     lease.bury(lease.look().gone)
     assert not Process.objects.filter(pk=dead.pk).exists()
@@ -191,7 +191,7 @@ def half_said(owner: Process) -> tuple[Run, Step]:
     make_message(run.conversation, "hi", run=run)
     step = make_step(run, status=StepStatus.PENDING, first_seq=1)
     head = StepHead(str(step.message_uuid), step.wire_id, "2026-03-01T12:00:00+00:00")
-    assert insert_deltas(Fence(run.pk, 1), Batch(1, [["a", 0, "one "], ["a", 0, "two "]], head))
+    assert write_deltas(Fence(run.pk, 1), Batch(1, [["a", 0, "one "], ["a", 0, "two "]], head))
     return run, step
 
 

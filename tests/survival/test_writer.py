@@ -13,7 +13,7 @@ from django.db import DataError, OperationalError
 
 from agents.events import Batch, Fence, StepHead, whole
 from agents.events.log import insert_deltas
-from agents.events.writer import MOST_QUEUED, DeltaWriter, Stream
+from agents.events.writer import DeltaWriter, Stream
 from agents.models import Run, RunStatus
 from lettaweb.lib.db import in_db
 from tests.agents.factories import default_of, make_agent, make_run
@@ -73,7 +73,7 @@ async def test_it_waits_for_a_database_that_is_away(flaky: Any) -> None:
     writer, stream = DeltaWriter(), a_stream(run)
     begun = asyncio.get_running_loop().time()
     for word in ("a", "b", "c"):
-        writer.add(stream, ["a", 0, word])
+        writer.add(stream, [["a", 0, word]])
     await settled(writer, stream)
     assert await said(run) == [(1, "a"), (2, "b"), (3, "c")]
     assert broken.calls == 5
@@ -84,9 +84,9 @@ async def test_it_knows_its_own_commit_again(flaky: Any) -> None:
     flaky(after=[OperationalError("server closed the connection unexpectedly")])
     run = await in_db(a_run)
     writer, stream = DeltaWriter(), a_stream(run)
-    writer.add(stream, ["a", 0, "a"])
+    writer.add(stream, [["a", 0, "a"]])
     await asyncio.sleep(0.01)
-    writer.add(stream, ["a", 0, "b"])
+    writer.add(stream, [["a", 0, "b"]])
     await settled(writer, stream)
     assert not stream.lost.is_set()
     assert await said(run) == [(1, "a"), (2, "b")]
@@ -97,7 +97,7 @@ async def test_it_says_that_a_run_is_not_ours_any_more() -> None:
     run = await in_db(a_run)
     writer, stream = DeltaWriter(), a_stream(run)
     await in_db(Run.objects.filter(pk=run.pk).update, epoch=2)
-    writer.add(stream, ["a", 0, "a"])
+    writer.add(stream, [["a", 0, "a"]])
     await asyncio.wait_for(stream.lost.wait(), 5)
     assert await said(run) == []
     assert await writer.take(stream) == []
@@ -106,31 +106,48 @@ async def test_it_says_that_a_run_is_not_ours_any_more() -> None:
 async def test_it_keeps_a_mistake_to_its_own_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     good, bad = await in_db(a_run), await in_db(a_run)
 
-    def picky(fence: Fence, batch: Batch) -> bool:
-        if fence.run_id == bad.pk:
+    def picky(batches: list[tuple[Fence, Batch]]) -> list[bool]:
+        if any(fence.run_id == bad.pk for fence, _ in batches):
             raise DataError("a character that no text may hold")
-        return insert_deltas(fence, batch)
+        return insert_deltas(batches)
 
     monkeypatch.setattr(module, "insert_deltas", picky)
     writer, streams = DeltaWriter(), [a_stream(bad), a_stream(good)]
     for stream in streams:
-        writer.add(stream, ["a", 0, "x"])
+        writer.add(stream, [["a", 0, "x"]])
     await asyncio.wait_for(streams[0].lost.wait(), 5)
     await settled(writer, streams[1])
     assert isinstance(streams[0].error, DataError)
     assert await said(good) == [(1, "x")]
 
 
-async def test_it_makes_the_model_wait_when_much_is_queued(flaky: Any) -> None:
-    flaky(before=[OperationalError("disk is full")] * 3)
+async def test_a_speaker_says_more_only_after_what_it_said_has_committed(flaky: Any) -> None:
+    broken = flaky(before=[OperationalError("disk is full")] * 3)
     run = await in_db(a_run)
     writer, stream = DeltaWriter(), a_stream(run)
-    for number in range(MOST_QUEUED + 50):
-        writer.add(stream, ["a", 0, str(number)])
-    more = asyncio.create_task(writer.room(stream))
-    await asyncio.sleep(0.05)
-    writer.add(stream, ["a", 0, str(MOST_QUEUED + 50)])  # it may be among what is written, or not
-    await asyncio.wait_for(more, 5)
-    rest = await writer.take(stream)
-    assert [int(text) for _, text in await said(run)] == list(range(len(stream.committed)))
-    assert len(stream.committed) + len(rest) == MOST_QUEUED + 51
+    writer.add(stream, [["a", 0, "a"], ["a", 0, "b"]])
+    await asyncio.wait_for(writer.written(stream), 5)
+    assert broken.calls == 4
+    assert await said(run) == [(1, "a"), (2, "b")]
+    assert await writer.take(stream) == []
+
+
+async def test_a_speaker_does_not_wait_for_a_run_that_was_lost() -> None:
+    run = await in_db(a_run)
+    writer, stream = DeltaWriter(), a_stream(run)
+    await in_db(Run.objects.filter(pk=run.pk).update, epoch=2)
+    writer.add(stream, [["a", 0, "a"]])
+    await asyncio.wait_for(writer.written(stream), 5)
+    assert stream.lost.is_set()
+
+
+async def test_runs_that_were_lost_leave_the_others_their_place() -> None:
+    runs = [await in_db(a_run) for _ in range(3)]
+    await in_db(Run.objects.filter(pk=runs[1].pk).update, status=RunStatus.CANCELLED)
+    writer, streams = DeltaWriter(), [a_stream(run) for run in runs]
+    for word, stream in zip("abc", streams, strict=True):
+        writer.add(stream, [["a", 0, word]])
+    for stream in streams:
+        await asyncio.wait_for(writer.written(stream), 5)
+    assert [stream.lost.is_set() for stream in streams] == [False, True, False]
+    assert [await said(run) for run in runs] == [[(1, "a")], [], [(1, "c")]]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from django.conf import settings
 
 from agents.providers.base import (
+    Answer,
     CallDelta,
     CallPart,
     CallStart,
@@ -36,7 +37,7 @@ class Demo:
     def configured(self) -> bool:
         return True
 
-    def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | ModelResponse, None]:
+    def stream(self, request: ModelRequest) -> Answer:
         return _streamed(answer(request))
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
@@ -61,12 +62,12 @@ class Demo:
         """Nothing to close."""
 
 
-async def _streamed(response: ModelResponse) -> AsyncGenerator[Delta | ModelResponse, None]:
+async def _streamed(response: ModelResponse) -> Answer:
     delay = float(getattr(settings, "LETTAWEB_DEMO_DELAY_MS", 15)) / 1000
     for delta in deltas(response):
         if delay > 0:
             await asyncio.sleep(delay)
-        yield delta
+        yield [delta]
     yield response
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,11 +63,11 @@ async def stream(handle: str, *messages: ChatMessage | str, **options: Any) -> t
     async for item in stream_of(handle, *messages, **options):
         if isinstance(item, ModelResponse):
             return deltas, item
-        deltas.append(item)
+        deltas += item
     raise AssertionError("no response came")
 
 
-def stream_of(handle: str, *messages: ChatMessage | str, **options: Any) -> AsyncIterator[Delta | ModelResponse]:
+def stream_of(handle: str, *messages: ChatMessage | str, **options: Any) -> providers.Answer:
     provider, _ = providers.for_handle(handle)
     return provider.stream(request(handle, *messages, **options))
 
