@@ -3,11 +3,33 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Collection
+from typing import Any, Self
 
 from django.db import models
+from django.db.models.base import ModelState
 
 
-class Row(models.Model):
+class Stored(models.Model):
+    """A row that is read as it is stored: of what making a new one takes, nothing is done for it."""
+
+    class Meta:
+        abstract = True
+
+    @classmethod
+    def from_db(
+        cls, db: str | None, field_names: Collection[str], values: Collection[Any], *, fetch_mode: Any = None
+    ) -> Self:
+        row = cls.__new__(cls)
+        row.__dict__.update(zip(field_names, values, strict=True))
+        row._state = ModelState()
+        row._state.adding, row._state.db = False, db
+        if fetch_mode is not None:  # later versions of Django say how to read what is not here
+            row._state.fetch_mode = fetch_mode
+        return row
+
+
+class Row(Stored):
     """A row with a bigint that orders it and a uuid that names it on the wire (``prefix-uuid``)."""
 
     id = models.BigAutoField(primary_key=True)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache, partial
 from operator import attrgetter
 from typing import Any, Generic, TypeVar
 from uuid import UUID
@@ -15,6 +17,7 @@ from uuid import UUID
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Field, Model, QuerySet, UUIDField
+from django.utils import timezone
 
 AT_ONCE = 500  # keys of one statement: databases limit how many they take
 K = TypeVar("K")
@@ -38,21 +41,45 @@ class Values:
 
     def __init__(self, fields: Sequence[Field[Any, Any]]) -> None:
         self._get = attrgetter(*(field.attname for field in fields))
-        self._set = [field for field in fields if hasattr(field, "auto_now")]
-        self._converted = [(place, field) for place, field in enumerate(fields) if not _is_plain(field)]
+        self._set = [field.attname for field in fields if getattr(field, "auto_now", False)]
+        self._set_new = [field.attname for field in fields if getattr(field, "auto_now_add", False)]
+        self._converted = [(place, _converter(field)) for place, field in enumerate(fields) if not _is_plain(field)]
 
-    def __call__(self, row: Model, db: BaseDatabaseWrapper, *, add: bool) -> list[Any]:
-        for field in self._set:
-            field.pre_save(row, add)
+    def __call__(self, rows: Sequence[Model], *, add: bool) -> list[list[Any]]:
+        """The values of each row; rows that are stored together were made and changed at one moment."""
+        now, names = timezone.now(), [*self._set, *self._set_new] if add else self._set
+        return [self._of(row, names, now) for row in rows]
+
+    def _of(self, row: Model, names: Sequence[str], now: datetime) -> list[Any]:
+        for name in names:
+            setattr(row, name, now)
         found = list(self._get(row))
-        for place, field in self._converted:
+        for place, convert in self._converted:
             if (value := found[place]) is not None:
-                found[place] = field.get_db_prep_save(value, connection=db)
+                found[place] = convert(value)
         return found
 
 
 def _is_plain(field: Field[Any, Any]) -> bool:
     return getattr(field, "target_field", field).get_internal_type() in PLAIN
+
+
+def _converter(field: Any) -> Callable[[Any], Any]:
+    """How values of ``field`` are stored, quicker where Django is long about what comes for every row."""
+    kind = field.get_internal_type()
+    stored = partial(field.get_db_prep_save, connection=connection)
+    if kind == "UUIDField" and not connection.features.has_native_uuid_field:
+        return lambda value: value.hex if isinstance(value, UUID) else stored(value)
+    if kind in ("DateTimeField", "DecimalField"):
+        return lru_cache(maxsize=64)(stored)  # the same few moments and prices come again and again
+    if kind == "JSONField":
+        return _json_converter(stored)
+    return stored
+
+
+def _json_converter(stored: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    empty: dict[type, Any] = {dict: stored({}), list: stored([])}
+    return lambda value: stored(value) if value else empty.get(type(value)) or stored(value)
 
 
 def opened() -> BaseDatabaseWrapper:
@@ -72,7 +99,7 @@ def insert(row: Model) -> None:
         _inserts[key] = insert_statement(model)
     statement, values = _inserts[key]
     with db.cursor() as cursor:
-        cursor.execute(statement, values(row, db, add=True))
+        cursor.execute(statement, *values([row], add=True))
         row.pk = cursor.fetchone()[0]
     row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
 
@@ -85,7 +112,7 @@ def update(row: Model, *names: str) -> bool:
         _updates[key] = update_statement(model, names)
     statement, values = _updates[key]
     with db.cursor() as cursor:
-        cursor.execute(statement, values(row, db, add=False))
+        cursor.execute(statement, *values([row], add=False))
         return bool(cursor.rowcount)
 
 

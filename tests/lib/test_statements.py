@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from copy import copy
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -11,16 +12,18 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.db.models import Model
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from agents.models import Agent
 from batches.models import BatchItem, BatchJob, BatchMember
 from lettaweb.lib import statements
-from lettaweb.lib.many import insert_many, update_many
+from lettaweb.lib.many import Later, insert_many, update_many, write
 from lettaweb.lib.statements import PreparedMany, PreparedManyValues, insert, update
 
 pytestmark = pytest.mark.django_db
 AT = datetime(2026, 5, 6, 7, 8, 9, 101112, tzinfo=UTC)
+LATER = datetime(2026, 5, 6, 7, 8, 10, tzinfo=UTC)
 OWN = ("id", "uuid", "created_at", "updated_at")
 
 
@@ -37,6 +40,12 @@ def item() -> BatchItem:
     return BatchItem(job=job, member=member, agent_uuid=uuid.UUID(int=5), cost=Decimal("0.000000123"), answered_at=AT)
 
 
+def another(row: Any) -> Any:
+    made = copy(row)
+    made.uuid = uuid.uuid4()
+    return made
+
+
 def stored(row: Model) -> dict[str, Any]:
     """The columns of a row as they are in the database, without those that are its own."""
     with connection.cursor() as cursor:
@@ -48,7 +57,11 @@ def stored(row: Model) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("make", [agent, item])
-@pytest.mark.parametrize("write", [insert, lambda row: insert_many([row])], ids=["one", "many"])
+@pytest.mark.parametrize(
+    "write",
+    [insert, lambda row: insert_many([row]), lambda row: insert_many([another(row), row])],
+    ids=["one", "one of many", "many"],
+)
 def test_it_inserts_as_save_does(make: Callable[[], Model], write: Callable[[Model], None]) -> None:
     saved, written = make(), make()
     saved.save(force_insert=True)
@@ -114,3 +127,50 @@ def test_it_reads_of_rows_what_was_asked_for(agents: list[Agent], django_assert_
         assert [row.uuid for row in found] == [row.uuid for row in agents]
     assert found[0].get_deferred_fields() >= {"name", "llm_config"}
     assert [tuple(row) for row in values([row.pk for row in agents])] == [(r.uuid, r.updated_at) for r in agents]
+
+
+def test_values_that_come_again_are_stored_as_before() -> None:
+    rows = [Agent(name=str(at), model="m", last_run_completion=at, llm_config={}) for at in (AT, AT, LATER, None)]
+    insert_many(rows)
+    rows[0].last_run_completion = LATER.astimezone(timezone.get_fixed_timezone(90))  # the same moment, said otherwise
+    update_many(rows[:1], "last_run_completion")
+    found = Agent.objects.in_bulk([row.pk for row in rows])
+    assert [found[row.pk].last_run_completion for row in rows] == [LATER, AT, LATER, None]
+    assert [found[row.pk].llm_config for row in rows] == [{}] * 4
+
+
+def test_rows_that_are_stored_together_were_made_at_one_moment() -> None:
+    before = timezone.now()
+    rows = [Agent(name="n", model="m") for _ in range(3)]
+    insert_many(rows)
+    assert len({row.created_at for row in rows} | {row.updated_at for row in rows}) == 1
+    made = rows[0].created_at
+    assert before <= made <= timezone.now()
+    update_many(rows, "updated_at")
+    assert Agent.objects.filter(created_at=made, updated_at__gt=made).count() == 3
+
+
+def test_what_was_put_off_is_written_once_and_with_the_others() -> None:
+    agents = [Agent(name=f"n{number}", model="m") for number in range(3)]
+    laters = [Later(), Later()]
+    laters[0].insert(agents[0])
+    laters[1].insert(agents[1])
+    laters[1].insert(agents[2])
+    laters[0].update(agents[0], "name")
+    agents[0].name = "changed"
+    with CaptureQueriesContext(connection) as executed:
+        write(laters)
+        write(laters)
+    assert len(executed) == 2
+    assert list(Agent.objects.order_by("id").values_list("name", flat=True)) == ["changed", "n1", "n2"]
+    assert [agent.pk for agent in agents] == list(Agent.objects.order_by("id").values_list("pk", flat=True))
+
+
+def test_a_row_is_read_without_what_was_left_out() -> None:
+    insert(Agent(name="x", model="m", llm_config={"a": 1}))
+    row = Agent.objects.defer("llm_config", "name").get()
+    assert row.get_deferred_fields() == {"llm_config", "name"}
+    assert (row.llm_config, row.name, row._state.adding, row._state.db) == ({"a": 1}, "x", False, "default")
+    row.model = "other"
+    row.save()
+    assert Agent.objects.get().model == "other"

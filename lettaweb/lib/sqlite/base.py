@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,12 @@ from django.db.utils import OperationalError
 from lettaweb.lib.gate import Gate, GateClosed
 
 _WRITES = re.compile(r"\s*(?:INSERT|UPDATE|DELETE|REPLACE|WITH)\b", re.IGNORECASE)
+SHORT = 4096  # characters of a statement whose conversion is remembered
+
+
+@lru_cache(maxsize=512)
+def _converted(query: str) -> str:
+    return base.FORMAT_QMARK_REGEX.sub("?", query).replace("%%", "%")
 
 
 class GatedCursor(base.SQLiteCursorWrapper):
@@ -26,6 +33,11 @@ class GatedCursor(base.SQLiteCursorWrapper):
             return super().execute(query, params)
         with self.wrapper.through_gate():
             return super().execute(query, params)
+
+    def convert_query(self, query: str, *, param_names: Any = None) -> str:
+        if param_names is None and len(query) < SHORT:
+            return _converted(query)
+        return super().convert_query(query, param_names=param_names)
 
     def executemany(self, query: str, param_list: Any) -> Any:
         if self.connection.in_transaction:
