@@ -94,8 +94,18 @@ def append_facts(fence: Fence, events: Sequence[Event], *, after: int | None = N
     """
     first = (last_seq(fence.run_id) if after is None else after) + 1
     batch = Batch(first, list(events))
-    _store(fence, batch)
+    append_many([(fence, batch)])
     return batch
+
+
+def append_many(gained: Sequence[tuple[Fence, Batch]]) -> None:
+    """Write what the logs of several runs gained; call it inside the transaction that locked them."""
+    if not gained:
+        return
+    with connection.cursor() as cursor:
+        cursor.executemany(_STORE, [_values(fence, batch) for fence, batch in gained])
+    for fence, _ in gained:
+        announce("events", fence.run_id)
 
 
 def append_gap(fence: Fence, event: Event) -> Batch:
@@ -105,29 +115,25 @@ def append_gap(fence: Fence, event: Event) -> Batch:
     """
     last = last_seq(fence.run_id) + GAP
     batch = Batch(last, [event])
-    _store(fence, batch, first=last - GAP + 1)
+    with connection.cursor() as cursor:
+        cursor.execute(_STORE, _values(fence, batch, first=last - GAP + 1))
+    announce("events", fence.run_id)
     return batch
 
 
-def close_step(fence: Fence, written: Batch | None, rest: Batch) -> Batch:
-    """Merge the committed deltas of a step (``written``) and ``rest`` into one segment, or few if they are many.
+def merged(fence: Fence, written: Batch | None, rest: Batch) -> list[Batch]:
+    """The committed deltas of a step (``written``) and ``rest`` as one segment, or few if they are many.
 
-    Returns ``rest``, which is what readers have not been told yet.
+    The deltas are out of the log until the caller has stored these.
     """
     if written is None:
-        _store(fence, rest)
-        return rest
+        return [rest]
     EventSegment.objects.filter(run_id=fence.run_id, first_seq__range=(written.first, written.last)).delete()
     events = [*written.events, *rest.events]
-    for begun in range(0, len(events), PART):
-        _store(fence, Batch(written.first + begun, events[begun : begun + PART], written.head))
-    return rest
-
-
-def _store(fence: Fence, batch: Batch, *, first: int | None = None) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(_STORE, _values(fence, batch, first=first))
-    announce("events", fence.run_id)
+    return [
+        Batch(written.first + begun, events[begun : begun + PART], written.head)
+        for begun in range(0, len(events), PART)
+    ]
 
 
 def page(run_id: int, after: int) -> list[Batch]:

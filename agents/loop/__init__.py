@@ -95,6 +95,8 @@ def apply(course: Course, outcome: Outcome) -> None:
             store_result(course, outcome)
         case Summarized():
             apply_summary(course, outcome)
+    if not course.ended:
+        course.write()  # whatever comes next reads the rows
 
 
 def next_order(course: Course, hold: frozenset[str] = frozenset()) -> Order:

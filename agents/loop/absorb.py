@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from agents.loop.course import EVERYONE, NOT_TOKENS, ONLY_TOKENS, Course, add_message
+from agents.loop.course import EVERYONE, NOT_TOKENS, ONLY_TOKENS, Course, add_message, message_row
 from agents.loop.ending import end, fail_open_step
 from agents.loop.offer import Toolbox, toolbox
 from agents.loop.orders import Answered, AskFailed
@@ -23,7 +23,7 @@ from agents.providers.base import (
     Usage,
 )
 from agents.wire.messages import answer_messages, head_of
-from lettaweb.lib.statements import Prepared, update
+from lettaweb.lib.statements import Prepared
 from lettaweb.lib.text import clean_text
 from tools import rules
 
@@ -66,7 +66,7 @@ _steps = Prepared(lambda key: Step.objects.filter(pk=key))
 
 def absorb(course: Course, answer: Answered) -> None:
     """Apply an answer to the course."""
-    (step,) = _steps(answer.step_id)
+    step = _asked(course, answer.step_id)
     if step.status != StepStatus.PENDING:
         return  # this very answer came before: a driver that reads twice changes nothing
     course.streamed = answer.streamed
@@ -80,10 +80,20 @@ def absorb(course: Course, answer: Answered) -> None:
         _empty(course, step, response)
         return
     row = _store(course, step, answer, [*said, *(read.part for read in made)])
-    store_calls(course, box, row, made)
+    if made:
+        course.write()
+        store_calls(course, box, row, made)
     _show(course, row, answer)
     if not made:
         _finish_text(course, box, response)
+
+
+def _asked(course: Course, step_id: int) -> Step:
+    known, course.known.step = course.known.step, None
+    if known is not None and known.pk == step_id:
+        return known
+    (step,) = _steps(step_id)
+    return step
 
 
 def _calls_that_count(course: Course, response: ModelResponse) -> list[CallPart]:
@@ -153,9 +163,9 @@ def _store(course: Course, step: Step, answer: Answered, parts: Sequence[Mapping
     if run.ttft_ns is None:
         run.ttft_ns = answer.first_token_ns
     step.stop_reason = _reason_so_far(answer.response, parts)
-    update(step, *ANSWERED)
+    course.later.update(step, *ANSWERED)
     course.touch()
-    return add_message(
+    row = message_row(
         course,
         MessageRole.ASSISTANT,
         parts,
@@ -165,6 +175,9 @@ def _store(course: Course, step: Step, answer: Answered, parts: Sequence[Mapping
         superseded=step.superseded,
         created_at=_said_at(course, step),
     )
+    course.later.insert(row)
+    course.known.history = None
+    return row
 
 
 def _said_at(course: Course, step: Step) -> datetime:

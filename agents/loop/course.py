@@ -17,14 +17,15 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from agents.context import HistoryMessage, estimate_tokens
-from agents.events import Batch, Event, Fence, append_facts, last_seq
-from agents.events.log import close_step
+from agents.events import Batch, Event, Fence, last_seq
+from agents.events.log import append_many, merged
 from agents.loop.orders import Streamed
 from agents.memory.blocks import BlockView
 from agents.memory.builtins import search_text
 from agents.models import Agent, Conversation, Driver, Message, MessageContext, MessageRole, Run, RunStatus, Step
 from agents.wire.messages import View, messages_of
-from lettaweb.lib.statements import Prepared, insert, update
+from lettaweb.lib.many import Later, write
+from lettaweb.lib.statements import Prepared, insert
 from tools.models import Tool
 
 CHANGING = (
@@ -45,13 +46,14 @@ class Lost(Exception):
 class Known:
     """What was read of a course ahead, together with others; None: not read, or not true any more.
 
-    ``open_calls``: whether there are any.
+    ``open_calls``: whether there are any. ``step``: the one that waits for its answer.
     """
 
     history: list[HistoryMessage] | None = None
     tools: list[Tool] | None = None
     blocks: tuple[BlockView, ...] | None = None
     open_calls: bool | None = None
+    step: Step | None = None
 
 
 @dataclass(slots=False)
@@ -68,6 +70,8 @@ class Course:
     touched: bool = False
     again: bool = False  # the same transaction, or another owner's, may have counted before
     known: Known = field(default_factory=Known)
+    later: Later = field(default_factory=Later)
+    first_step: Step | None = None  # opened in this transaction: what was said to the run so far belongs to it
 
     @property
     def fence(self) -> Fence:
@@ -100,21 +104,59 @@ class Course:
 
     def log(self) -> Batch | None:
         """Write the run's row and what was said; call it last in the transaction."""
-        if self.touched:
-            update(self.run, *CHANGING)
-        if self.streamed is not None:
-            rest = [*self.streamed.rest, *self.events]
-            written = self.streamed.written
-            last = self.last_seq() if self.streamed.last is None else self.streamed.last
-            if not rest:
-                return None
-            return close_step(self.fence, written, Batch(last + 1, rest, self.streamed.head))
-        return append_facts(self.fence, self.events, after=self.last_seq()) if self.events else None
+        return log_many([self])[0]
+
+    def write(self) -> None:
+        """Write now what was put off: somebody is about to read it, or to write what must come after it."""
+        _write([self])
+
+    def unsaid(self) -> Batch | None:
+        """What the log does not hold yet; None when there is nothing."""
+        streamed = self.streamed or Streamed()
+        events = [*streamed.rest, *self.events]
+        if not events:
+            return None
+        last = self.last_seq() if streamed.last is None else streamed.last
+        return Batch(last + 1, events, streamed.head)
 
     def last_seq(self) -> int:
         if self.last is None:
             self.last = last_seq(self.run.pk)
         return self.last
+
+
+def log_many(courses: Sequence[Course]) -> list[Batch | None]:
+    """Write the runs' rows, what was put off and what was said in each course; last in the transaction.
+
+    Returns what the log of each gained.
+    """
+    for course in courses:
+        if course.touched:
+            course.later.update(course.run, *CHANGING)
+    _write(courses)
+    gained = [course.unsaid() for course in courses]
+    append_many(
+        [
+            (course.fence, segment)
+            for course, batch in zip(courses, gained, strict=True)
+            if batch is not None
+            for segment in merged(course.fence, course.streamed.written if course.streamed else None, batch)
+        ]
+    )
+    return gained
+
+
+def _write(courses: Sequence[Course]) -> None:
+    write(course.later for course in courses)
+    first = [(course.first_step.pk, course.run.pk) for course in courses if course.first_step is not None]
+    if first:
+        with connection.cursor() as cursor:
+            cursor.executemany(_OF_FIRST_STEP, first)
+    for course in courses:
+        course.first_step = None
+
+
+_OF_FIRST_STEP = "UPDATE agents_message SET step_id = %s WHERE run_id = %s AND step_id IS NULL"
 
 
 def _locked(run_id: int) -> QuerySet[Run]:
@@ -177,6 +219,7 @@ def add_message(
     **fields: Any,
 ) -> Message:
     """Store a message of the course's run."""
+    course.write()
     row = message_row(course, role, parts, step=step, uid=uid, **fields)
     insert(row)
     course.known.history = None

@@ -21,7 +21,6 @@ from agents.models import (
     StepStatus,
 )
 from agents.models.toolcall import Outcome
-from lettaweb.lib.statements import update
 
 STATUS_OF = {
     "end_turn": RunStatus.COMPLETED,
@@ -68,14 +67,15 @@ def end(course: Course, reason: str, error: Mapping[str, Any] | None = None) -> 
     course.touch()
     tell_course(run.agent_id)
     if run.driver == Driver.BATCH and run.status in (RunStatus.FAILED, RunStatus.CANCELLED):
-        _drop_unanswered(run)
+        _drop_unanswered(course)
     _note_on_agent(course, reason)
     outbox.run_ended(run)
 
 
-def _drop_unanswered(run: Run) -> None:
+def _drop_unanswered(course: Course) -> None:
     """What a batch said to an agent and got no answer to: the agent's context is as it was before."""
-    mine = Message.objects.filter(run=run)
+    course.write()
+    mine = Message.objects.filter(run=course.run)
     answered = mine.exclude(context=MessageContext.ATTACHED).order_by("-id").values_list("id", flat=True).first()
     mine.filter(context=MessageContext.ATTACHED, id__gt=answered or 0).update(context=MessageContext.OUT)
 
@@ -85,9 +85,10 @@ def _note_on_agent(course: Course, reason: str) -> None:
     agent.last_run_completion, agent.last_stop_reason = course.now, reason
     agent.last_run_duration_ms = (course.run.total_duration_ns or 0) // 1_000_000
     conversation.last_message_at = course.now
-    update(agent, "last_run_completion", "last_run_duration_ms", "last_stop_reason")
-    update(conversation, "last_message_at")
+    course.later.update(agent, "last_run_completion", "last_run_duration_ms", "last_stop_reason")
+    course.later.update(conversation, "last_message_at")
     if course.agent.message_buffer_autoclear and reason == "end_turn":
+        course.write()
         Message.objects.filter(conversation=course.conversation).exclude(role=MessageRole.SYSTEM).update(
             context=MessageContext.OUT
         )

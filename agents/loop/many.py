@@ -16,8 +16,8 @@ from agents.context import HistoryMessage
 from agents.events import Fence
 from agents.loop.course import Course, Known, course_of
 from agents.loop.prepare import SEEN, seen_message
-from agents.memory.blocks import BlockView, block_view
-from agents.models import AgentBlock, AgentTool, Conversation, Message, MessageContext, Run, ToolCall
+from agents.memory.blocks import VIEWED, BlockView, block_view
+from agents.models import AgentBlock, AgentTool, Conversation, Message, MessageContext, Run, Step, StepStatus, ToolCall
 from tools.models import Tool
 
 UNREAD_AGENT = tuple(
@@ -31,8 +31,11 @@ UNREAD_AGENT = tuple(
 UNREAD = (*UNREAD_AGENT, *(f"conversation__{name}" for name in ("created_at", "updated_at", "archived_at", "summary")))
 
 
-def read_ahead(run_ids: Sequence[int], *, asking: bool = False) -> dict[int, Course]:
-    """The courses of these runs as they stand, not locked; ``asking``: with all that a request is made of."""
+def read_ahead(run_ids: Sequence[int], *, asking: bool = False, answered: bool = False) -> dict[int, Course]:
+    """The courses of these runs as they stand, not locked.
+
+    ``asking``: with all that a request is made of; ``answered``: with the steps that wait for their answers.
+    """
     rows = Run.objects.filter(pk__in=run_ids).select_related("conversation", "agent").defer(*UNREAD)
     courses = {run.pk: course_of(run) for run in rows}
     keys = [course.conversation.pk for course in courses.values()]
@@ -43,6 +46,9 @@ def read_ahead(run_ids: Sequence[int], *, asking: bool = False) -> dict[int, Cou
             course.last = 0
     if asking:
         _read_requests(courses.values())
+    if answered:
+        for step in Step.objects.filter(run__in=courses, status=StepStatus.PENDING):
+            courses[step.run_id].known.step = step
     return courses
 
 
@@ -78,8 +84,9 @@ def _tools(agents: Sequence[int]) -> dict[int, list[Tool]]:
 
 def _blocks(agents: Sequence[int]) -> dict[int, list[BlockView]]:
     found: dict[int, list[BlockView]] = defaultdict(list)
-    for link in AgentBlock.objects.filter(agent__in=agents).select_related("block").order_by("id"):
-        found[link.agent_id].append(block_view(link.block))
+    rows = AgentBlock.objects.filter(agent__in=agents).order_by("id")
+    for agent, *row in rows.values_list("agent_id", *(f"block__{name}" for name in VIEWED)):
+        found[agent].append(block_view(*row))
     return found
 
 
@@ -123,9 +130,3 @@ def _ours(fences: Sequence[Fence]) -> list[Fence]:
 
 
 _RUNNING = "SELECT id, epoch FROM agents_run WHERE status = 'running' AND id IN (%s)"
-
-
-def log_many(courses: Iterable[Course]) -> None:
-    """Write what was said in each course and the rows of their runs; last in the transaction."""
-    for course in courses:
-        course.log()

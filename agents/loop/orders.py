@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agents.events import Batch, Event, StepHead
+from agents.models import Step
 from agents.providers.base import ModelRequest, ModelResponse, ProviderError
 from tools.runner import Code, ToolResult, sandbox_call
 from tools.sandbox.base import SandboxCall
@@ -15,14 +16,14 @@ from tools.sandbox.base import SandboxCall
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Ask the model. The answer belongs to step ``step_id`` and will be message ``message``.
+    """Ask the model. The answer belongs to ``step``, stored with the order, and will be message ``message``.
 
     ``silent`` names the tools whose calls stream no deltas (gated ones, speech). ``one_call``: only the
     first call of the answer counts. ``last_seq``: where the log stands. ``known_ids``: call ids of this
     conversation that are taken. ``shown``: what readers saw of an earlier attempt, as (kind, text).
     """
 
-    step_id: int
+    step: Step
     message: uuid.UUID
     head: StepHead
     provider: str
@@ -33,6 +34,10 @@ class Ask:
     last_seq: int
     known_ids: frozenset[str] = frozenset()
     shown: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def step_id(self) -> int:
+        return self.step.pk
 
 
 @dataclass(frozen=True, slots=True)

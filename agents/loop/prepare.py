@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from django.db import connection
-
 from agents import context, providers
 from agents.events import StepHead, whole
 from agents.events.kinds import is_delta
@@ -20,7 +18,7 @@ from agents.memory.compile import compiled_prompt
 from agents.models import Message, MessageContext, MessageRole, Run, Step, StepStatus
 from agents.providers.base import ModelRequest
 from agents.wire.messages import date
-from lettaweb.lib.statements import PreparedValues, insert
+from lettaweb.lib.statements import PreparedValues
 from tools import rules
 
 DEFAULT_MAX_TOKENS = 4096
@@ -157,8 +155,8 @@ def _new_step(course: Course) -> Step:
     run = course.run
     number = run.steps_count
     step = Step(
-        run=run,
-        agent=course.agent,
+        run_id=run.pk,
+        agent_id=course.agent.pk,
         number=number,
         provider=provider.name,
         model=model,
@@ -166,21 +164,17 @@ def _new_step(course: Course) -> Step:
         asked_at=course.now,
         first_seq=course.last_seq() + len(course.events) + 1,
     )
-    insert(step)
+    course.later.insert(step)
     if number == 0:
-        with connection.cursor() as cursor:
-            cursor.execute(_OF_FIRST_STEP, [step.pk, run.pk])
+        course.first_step = step
     return step
-
-
-_OF_FIRST_STEP = "UPDATE agents_message SET step_id = %s WHERE run_id = %s AND step_id IS NULL"
 
 
 def _ask(course: Course, box: Toolbox, step: Step, request: ModelRequest) -> Ask:
     speech = str(course.options.get("assistant_message_tool_name") or "send_message")
     silent = {name for name in box.names if box.is_gated(name)} | {speech}
     return Ask(
-        step_id=step.pk,
+        step=step,
         message=step.message_uuid,
         head=StepHead(str(step.message_uuid), step.wire_id, date(step.asked_at or course.now)),
         provider=step.provider,

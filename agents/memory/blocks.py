@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from agents.models import Agent, Block
-from lettaweb.lib.statements import Prepared
+from lettaweb.lib.ids import wire_id
+from lettaweb.lib.statements import PreparedValues
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,25 +25,21 @@ class BlockView:
     id: str = ""
 
 
-def block_view(block: Block) -> BlockView:
-    return BlockView(
-        label=block.label,
-        value=block.value,
-        limit=block.limit,
-        description=block.description or "",
-        read_only=block.read_only,
-        version=block.version,
-        pk=block.pk,
-        id=block.wire_id,
-    )
+VIEWED = ("label", "value", "limit", "description", "read_only", "version", "pk", "uuid")
+
+
+def block_view(*row: Any) -> BlockView:
+    """A block from its columns ``VIEWED``."""
+    label, value, limit, description, read_only, version, pk, uid = row
+    return BlockView(label, value, limit, description or "", read_only, version, pk, wire_id(Block.PREFIX, uid))
 
 
 def block_views(agent: Agent) -> tuple[BlockView, ...]:
     """The agent's blocks in the order in which they were attached. One query."""
-    return tuple(map(block_view, _blocks(agent.pk)))
+    return tuple(block_view(*row) for row in _blocks(agent.pk))
 
 
-_blocks = Prepared(lambda key: Block.objects.filter(agents=key).order_by("agentblock__id"))
+_blocks = PreparedValues(lambda key: Block.objects.filter(agents=key).order_by("agentblock__id").values_list(*VIEWED))
 
 
 def check_value(block: Block | BlockView, value: str) -> str | None:

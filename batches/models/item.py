@@ -8,7 +8,7 @@ from django.db.models import Q
 from agents.models import Agent, Run
 from batches.models.job import BatchJob, Spent
 from batches.models.llm import LLMBatch
-from tools.models import Row
+from tools.models import Row, Stored
 
 
 class MemberState(models.TextChoices):
@@ -25,7 +25,7 @@ class MemberState(models.TextChoices):
     EXPIRED = "expired"
 
 
-class BatchMember(models.Model):
+class BatchMember(Stored):
     """One agent's part in a job, from its request to its end.
 
     ``request`` holds inputs and options until the run is made. ``turn`` is the id of its first run. ``steps``
@@ -103,7 +103,7 @@ class BatchItem(Row, Spent):
         return self.wire_id
 
 
-class StagedResult(models.Model):
+class StagedResult(Stored):
     """A raw line of a result file, kept until its item is stepped."""
 
     id = models.BigAutoField(primary_key=True)

@@ -30,6 +30,7 @@ from batches.poll.cycle import Cycle
 from batches.poll.local import batch_of, free_slots
 from batches.poll.places import GONE, end, item_row
 from lettaweb.lib.many import insert_many, update_many
+from lettaweb.lib.statements import PreparedManyValues
 
 TOO_LARGE = {"type": "too_large", "message": "The message is larger than the context window of the agent's model"}
 PAGE = 200  # members that are read at once
@@ -141,12 +142,20 @@ class Used:
 
 
 def _used(keys: Sequence[int]) -> Used:
-    active = Run.objects.filter(conversation__in=keys, status__in=ACTIVE).values_list("conversation", flat=True)
-    calls = ToolCall.objects.filter(conversation__in=keys, returned=False).values_list("conversation", "state")
-    waiting, left = set(active), set[int]()
-    for conversation, state in calls:
+    waiting, left = {conversation for (conversation,) in _active(keys)}, set[int]()
+    for conversation, state in _open_calls(keys):
         (waiting if state in WAITING else left).add(conversation)
     return Used(waiting, left - waiting)
+
+
+_active = PreparedManyValues(
+    lambda keys: Run.objects.filter(conversation__in=keys, status__in=ACTIVE).order_by().values_list("conversation")
+)
+_open_calls = PreparedManyValues(
+    lambda keys: (
+        ToolCall.objects.filter(conversation__in=keys, returned=False).order_by().values_list("conversation", "state")
+    )
+)
 
 
 def _begun(job: BatchJob, member: BatchMember, conversation: Conversation, now: datetime) -> Begun:

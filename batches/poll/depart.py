@@ -153,8 +153,7 @@ async def summarized(order: Summarize) -> Summarized:
 
 def ready(job: BatchJob) -> QuerySet[BatchMember]:
     rows = BatchMember.objects.filter(job=job, state=MemberState.READY)
-    return rows.select_related("run").only("id", "job", "agent_id", "agent_uuid", "state", "steps", "retries", "turn",
-                                           "run__id", "run__epoch")  # fmt: skip
+    return rows.only("id", "job", "agent_id", "agent_uuid", "state", "steps", "retries", "turn", "run")
 
 
 def may_leave(cycle: Cycle, job: BatchJob) -> bool:

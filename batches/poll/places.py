@@ -16,8 +16,9 @@ from agents import loop
 from agents.actions.cancel import cancel_course
 from agents.events import Fence
 from agents.loop import Course, Held, Outcome
+from agents.loop.course import log_many
 from agents.loop.crash import fail_run
-from agents.loop.many import log_many, resume_many
+from agents.loop.many import resume_many
 from agents.loop.offer import RULE_OUTCOMES
 from agents.models import Run, RunStatus, ToolCall
 from batches.models import BatchItem, BatchJob, BatchMember, MemberState, RequestStatus
@@ -45,7 +46,7 @@ def look(
     """Tell the loop what came of the members' runs and move them on; the orders by member id, in the caller's
     transaction. A cancelled job keeps what was said and goes no further. ``ahead``: the courses, read before it.
     """
-    courses = resume_many([Fence(member.run.pk, member.run.epoch) for member, _ in wanted if member.run], ahead)
+    courses = resume_many(_fences([member for member, _ in wanted], ahead), ahead)
     orders: dict[int, loop.Order] = {}
     held: list[tuple[BatchMember, Course]] = []
     for member, outcome in wanted:
@@ -60,9 +61,16 @@ def look(
         if order == Held("ask"):
             held.append((member, course))
     make_items(job, held)
-    log_many(courses.values())
+    log_many(list(courses.values()))
     _move_on([member for member, _ in wanted], courses, orders)
     return orders
+
+
+def _fences(members: Sequence[BatchMember], ahead: Mapping[int, Course] | None) -> list[Fence]:
+    """Whose the members' runs were when they were read."""
+    if ahead is None:
+        return [Fence(member.run.pk, member.run.epoch) for member in members if member.run]
+    return [ahead[run].fence for member in members if (run := member.run_id) in ahead and run]
 
 
 def _move_on(members: Sequence[BatchMember], courses: Mapping[int, Course], orders: Mapping[int, loop.Order]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -14,14 +14,24 @@ from django.utils import timezone
 
 from agents.loop import Answered, Course
 from agents.loop.many import read_ahead
-from agents.models import Agent, Run
+from agents.models import Agent
 from agents.providers.base import BatchResult, ModelResponse, ProviderError, Usage
 from batches.drivers import driver_of
-from batches.models import BatchItem, BatchJob, LLMBatch, LLMState, MemberState, RequestStatus, StagedResult, StepState
+from batches.models import (
+    BatchItem,
+    BatchJob,
+    BatchMember,
+    LLMBatch,
+    LLMState,
+    MemberState,
+    RequestStatus,
+    StagedResult,
+    StepState,
+)
 from batches.poll.again import take_back
 from batches.poll.chunks import Pace
 from batches.poll.cycle import Cycle
-from batches.poll.fail import fail, fail_items, open_steps
+from batches.poll.fail import fail, fail_items
 from batches.poll.money import cost_of
 from batches.poll.pause import PAUSES, pause
 from batches.poll.places import INTERNAL, fail_member, look
@@ -30,7 +40,7 @@ from lettaweb.lib.many import update_many
 
 MISSING = ProviderError("invalid_response", "The provider gave no result for this request", detail="missing_result")
 PAGE = 200  # results that are read at once
-How = tuple[Pace, "Ahead | None"]
+How = tuple[Pace, "dict[int, Course] | None"]
 log = structlog.get_logger(__name__)
 
 
@@ -56,14 +66,6 @@ class Read:
         return error
 
 
-@dataclass(frozen=True, slots=True)
-class Ahead:
-    """What was read for a page of results at once: the courses and the open steps of their runs."""
-
-    courses: dict[int, Course]
-    steps: dict[int, int]
-
-
 def step(cycle: Cycle, job: BatchJob) -> None:
     """Step every batch of ``job`` whose results are here."""
     for llm in LLMBatch.objects.filter(job=job, status=LLMState.STEPPING).order_by("id"):
@@ -80,10 +82,7 @@ def _step(cycle: Cycle, job: BatchJob, llm: LLMBatch) -> bool:
     pace = Pace()
     while rows := list(_staged(llm).order_by("id")[:PAGE]):
         read = [_read(llm, row) for row in rows]
-        ahead = Ahead(
-            read_ahead([one.item.member.run_id for one in read if one.item.member.run_id]),
-            open_steps([one.item.member for one in read]),
-        )
+        ahead = _courses(read)
         while read:
             if cycle.over:
                 return False
@@ -99,21 +98,14 @@ def _absorb_carefully(job: BatchJob, llm: LLMBatch, read: Sequence[Read], how: H
         _absorb(job, llm, read, how)
     except Exception:
         log.exception("chunk_not_stepped", llm_batch=llm.wire_id, items=len(read))
-        for one in read:
-            _absorb_alone(job, llm, one, how[0])
+        # Read anew: what failed had changed the rows in memory.
+        for row in _staged(llm).filter(item__in=[one.item.pk for one in read]).order_by("id"):
+            _absorb_alone(job, llm, _read(llm, row), how[0])
 
 
 def _staged(llm: LLMBatch) -> QuerySet[StagedResult]:
-    rows = StagedResult.objects.filter(llm_batch=llm).select_related("item__member__run")
-    return rows.defer(
-        "item__step_state", "item__error", "item__member__request", "item__member__error", *UNREAD
-    )  # fmt: skip
-
-
-# Of the runs only their epoch is needed: the loop reads them under the lock.
-UNREAD = tuple(
-    f"item__member__run__{field.name}" for field in Run._meta.concrete_fields if field.name not in ("id", "epoch")
-)
+    rows = StagedResult.objects.filter(llm_batch=llm).select_related("item__member")
+    return rows.defer("item__step_state", "item__error", "item__member__request", "item__member__error")
 
 
 def _read(llm: LLMBatch, row: StagedResult) -> Read:
@@ -134,6 +126,7 @@ def _absorb(job: BatchJob, llm: LLMBatch, read: Sequence[Read], how: How) -> Non
         fail(job, [(one.item, one.error) for one in failed])
         take_back([one.item.pk for one in back])
         drop_staged([one.item.pk for one in read])
+        reach("batch_chunk")
 
 
 def drop_staged(items: Sequence[int]) -> None:
@@ -163,14 +156,14 @@ def _absorb_alone(job: BatchJob, llm: LLMBatch, one: Read, pace: Pace) -> None:
             drop_staged([one.item.pk])
 
 
-def _answered(job: BatchJob, llm: LLMBatch, read: Sequence[Read], ahead: Ahead | None) -> None:
+def _answered(job: BatchJob, llm: LLMBatch, read: Sequence[Read], ahead: dict[int, Course] | None) -> None:
     """Tell the loop the answers, and note on items and job what they took."""
     if not read:
         return
-    steps = open_steps([one.item.member for one in read]) if ahead is None else ahead.steps
+    courses = _courses(read) if ahead is None else ahead
     open_ = [one for one in read if one.item.member.state == MemberState.IN_FLIGHT]
     wanted = [
-        (one.item.member, Answered(steps.get(one.item.member.run_id or 0, 0), one.response))
+        (one.item.member, Answered(_step_of(one.item.member, courses), one.response))
         for one in open_
         if one.response is not None
     ]
@@ -184,7 +177,17 @@ def _answered(job: BatchJob, llm: LLMBatch, read: Sequence[Read], ahead: Ahead |
         note_usage(item, llm.provider, models.get(item.agent_uuid, ""), response.usage)
     update_many([one.item for one in read], *ITEM_FIELDS)
     add_usage(job, [one.item for one in read])
-    look(job, wanted, ahead=ahead.courses if ahead else None)
+    look(job, wanted, ahead=courses)
+
+
+def _courses(read: Sequence[Read]) -> dict[int, Course]:
+    return read_ahead([one.item.member.run_id for one in read if one.item.member.run_id], answered=True)
+
+
+def _step_of(member: BatchMember, courses: Mapping[int, Course]) -> int:
+    """The step of a member's run that waits for its answer."""
+    course = courses.get(member.run_id or 0)
+    return course.known.step.pk if course and course.known.step else 0
 
 
 ITEM_FIELDS = (

@@ -9,7 +9,7 @@ import pytest
 
 from agents.events import Batch, Event, Fence, StepHead, append_facts, hub, page, read_events, whole
 from agents.events.kinds import BEARABLE, bearable, weight
-from agents.events.log import PART, close_step
+from agents.events.log import PART, append_many, merged
 from agents.loop.prepare import shown_of
 from agents.models import EventSegment, Run, RunStatus, StepStatus
 from lettaweb.lib.db import in_db
@@ -52,8 +52,9 @@ def test_it_stores_a_long_answer_in_parts_and_gives_it_in_pages() -> None:
     run, events = a_run(), words(PART * 3)
     rest: list[Event] = [["m", {"message_type": "assistant_message", "content": "all of it"}, 1]]
     written = Batch(1, events, HEAD)
-    write_deltas(Fence(run.pk, 1), written)
-    assert close_step(Fence(run.pk, 1), written, Batch(written.last + 1, rest, HEAD)).events == rest
+    fence = Fence(run.pk, 1)
+    write_deltas(fence, written)
+    append_many([(fence, segment) for segment in merged(fence, written, Batch(written.last + 1, rest, HEAD))])
     assert EventSegment.objects.filter(run=run).count() == 4
     pages = in_pages(run)
     assert [pair for found in pages for pair in numbered(found)] == list(enumerate([*events, *rest], 1))

@@ -193,3 +193,25 @@ def test_a_long_answer_that_was_cut_ends_its_member(desk: Desk) -> None:
     desk.round()
     assert desk.job(job)["status"] == "failed"
     assert desk.items(job)[0]["error"]["type"] == "max_tokens_exceeded"
+
+
+def test_an_agent_that_clears_its_buffer_forgets_what_was_said_in_a_batch(desk: Desk) -> None:
+    (agent,) = desk.plain(message_buffer_autoclear=True)
+    desk.answers(text("Yes."))
+    job = desk.submitted(agent)
+    desk.round()
+    assert desk.job(job)["status"] == "completed"
+    assert desk.roles_stored(agent) == ["system", "user", "assistant"]
+    assert desk.context(agent) == 1
+
+
+def test_a_note_about_a_rule_follows_the_answer_that_broke_it(desk: Desk) -> None:
+    rule = {"type": "required_before_exit", "tool_name": "get_weather"}
+    agent = desk.agent(desk.tool(), agent_type="letta_v1_agent", tool_rules=[rule])
+    desk.answers(text("Done."))
+    job = desk.submitted(agent)
+    desk.round()
+    assert desk.roles_stored(agent) == ["system", "user", "assistant", "system"]
+    assert desk.detail(job)["counts"] == {"in_flight": 1}
+    last = desk.submits[-1].body["requests"][0]["params"]["messages"]
+    assert [message["role"] for message in last] == ["user", "assistant", "user"]
