@@ -93,6 +93,7 @@ def one(count: int) -> dict[str, float]:
     django.setup()
     from batches.models import BatchJob, BatchMember
 
+    _ready()
     _offline()
     busy = time.process_time()
     seconds = _stages(list(BatchJob.objects.order_by("id")))
@@ -102,6 +103,16 @@ def one(count: int) -> dict[str, float]:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     rates = {"items_per_second": count / sum(seconds.values()), "items_per_cpu_second": count / busy}
     return {"items": count, **seconds, "cpu": busy, **rates, "peak_mb": peak}
+
+
+def _ready() -> None:
+    """What is done in the queue's process before its workers are forked: all code is loaded."""
+    from django.urls import get_resolver
+
+    from lettaweb.lib import collector
+
+    assert get_resolver().url_patterns
+    collector.spare()
 
 
 def _offline() -> None:
@@ -166,9 +177,15 @@ def _agents(block: Any, numbers: Iterable[int]) -> list[UUID]:
     own = [Conversation(agent=agent, is_default=True) for agent in agents]
     insert_many(own)
     now = timezone.now()
-    (first,) = first_messages(agents[0], now)
-    parts = [dict(part) for part in first.parts]
-    insert_many([Message(conversation=c, agent=c.agent, role=first.role, parts=parts, created_at=now) for c in own])
+    said = [(conversation, first_messages(conversation.agent, now)[0]) for conversation in own]
+    insert_many(
+        [
+            Message(
+                conversation=c, agent=c.agent, role=first.role, parts=[dict(p) for p in first.parts], created_at=now
+            )
+            for c, first in said
+        ]
+    )
     return [agent.uuid for agent in agents]
 
 
