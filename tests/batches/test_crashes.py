@@ -8,9 +8,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from django.db import connection
 
@@ -20,6 +22,7 @@ from tests.batches.desk import Desk, roles
 from tests.scripted.answers import text, tool_use
 from tests.scripted.server import ScriptedProvider
 from tests.servers import ROOT, clean_environment
+from tests.survival.kit import Faults
 
 APPEND = '''
 def appends(agent_state: "AgentState", what: str) -> str:
@@ -78,6 +81,19 @@ class Poller:
         self.parent.stdin.write(json.dumps([str(data_dir), str(faults)]) + "\n")
         self.parent.stdin.flush()
         return int(self.parent.stdout.readline())
+
+    def terminate(self, data_dir: Path, faults: Faults, point: str) -> int:
+        """The exit status of a poll that gets SIGTERM while it stands at a point."""
+        faults.arm(point, "wait")
+        with ThreadPoolExecutor(1) as thread:
+            polled = thread.submit(self.poll, data_dir, faults.directory)
+            try:
+                faults.await_hit(point)
+                (child,) = psutil.Process(self.parent.pid).children()
+                child.terminate()
+            finally:
+                faults.go_on(point)
+            return polled.result()
 
     def stop(self) -> None:
         assert self.parent.stdin is not None
@@ -172,6 +188,34 @@ def test_a_crash_while_sending(desk: Desk, agents: list[str], die: Die, fault: s
     finish(desk)
     check(desk, job, agents)
     assert ToolCall.objects.get().outcome == "ran"
+
+
+@pytest.mark.parametrize("point", ["batch_intended", "batch_submitted"])
+def test_a_poller_that_is_terminated_in_a_submit(
+    desk: Desk, agents: list[str], poller: Poller, tmp_path: Path, point: str
+) -> None:
+    job = str(desk.create(*agents)["id"])
+    faults = Faults(tmp_path / "faults")
+    faults.directory.mkdir()
+    status = poller.terminate(tmp_path, faults, point)
+    assert os.WIFSIGNALED(status), status
+    assert os.WTERMSIG(status) == signal.SIGTERM
+    desk.poll(4)
+    assert len(desk.submits) == len(desk.provider.batches) == 1
+    finish(desk)
+    check(desk, job, agents)
+
+
+def test_a_chunk_that_could_not_be_stored_is_read_again_one_by_one(
+    desk: Desk, agents: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = desk.submitted(*agents)
+    desk.end()
+    monkeypatch.setattr("lettaweb.lib.faults._directory", str(tmp_path))
+    Faults(tmp_path).arm("batch_chunk", "fail")
+    finish(desk)
+    assert (tmp_path / "batch_chunk.hit").exists()
+    check(desk, job, agents)
 
 
 @pytest.mark.parametrize("fault", ["staged", "downloaded", "chunk_stepped", "stepped"])

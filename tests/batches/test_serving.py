@@ -16,6 +16,7 @@ from tests.scripted.answers import answer, text, tool_use
 from tests.scripted.server import ScriptedProvider
 from tests.servers import ServerProcess
 from tests.stories.client import Client, approve
+from tests.survival.kit import Faults, wait_until
 
 GATED = '''
 def NAME(n: int) -> str:
@@ -136,6 +137,38 @@ def test_a_parked_call_is_decided_by_the_normal_route_and_goes_on(api: Client) -
     assert api.send(other, "And live?").stop == "end_turn"
     said = [message["content"] for message in api.provider.generations[-1].body["messages"]]
     assert [str(content).count("Hello") for content in said] == [1, 1, 0]  # question, answer, the new question
+
+
+@pytest.mark.server
+def test_a_stop_in_the_middle_of_a_submit_sends_nothing_twice(
+    make_server: MakeServer, provider: ScriptedProvider, tmp_path: Path
+) -> None:
+    faults = Faults(tmp_path)
+    server = make_server(LETTAWEB_FAULTS=str(tmp_path))
+    provider.script("Hello", answer(text("Hello yourself."), times=0))
+    provider.settings.batch_polls = None
+    with Client(server.url, provider) as client:
+        faults.arm("batch_submitted", "wait")
+        job = create(client, client.agent(), client.agent())
+        faults.await_hit("batch_submitted")
+        stop_at(server, faults, "batch_submitted")
+        (batch,) = provider.await_batches()
+        server.start()
+        provider.end_batch(batch)
+        server.manage("poll_batches")
+        assert client.get(f"/v1/messages/batches/{job}")["status"] == "completed"
+        assert client.get(f"/api/batches/{job}")["counts"] == {"done": 2}
+    assert len(provider.batches) == 1
+    assert provider.refused == []
+
+
+def stop_at(server: ServerProcess, faults: Faults, point: str) -> None:
+    """SIGTERM while the poller stands at a point; it goes on there once the stop is under way."""
+    assert server.process is not None
+    server.process.terminate()
+    wait_until(lambda: not server.healthy(), "the stop")
+    faults.go_on(point)
+    assert server.process.wait(timeout=90) == 0
 
 
 @pytest.mark.server
