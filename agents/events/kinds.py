@@ -19,6 +19,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 Event = list[Any]
@@ -34,11 +35,16 @@ class StepHead:
     at: str
 
     def encode(self) -> str:
-        return json.dumps([self.message, self.step, self.at])
+        return _written(self)
 
     @staticmethod
     def decode(text: str) -> StepHead | None:
         return StepHead(*json.loads(text)) if text else None
+
+
+@lru_cache(maxsize=1024)  # of as many answers as are open: each is written again and again
+def _written(head: StepHead) -> str:
+    return json.dumps([head.message, head.step, head.at])
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,10 +48,10 @@ def _insert(batches: Sequence[tuple[Fence, Batch]]) -> list[bool]:
         rows = [(fence, batch) for fence, batch in batches if fence in ours]
         if rows:
             statement = f"{_STORE}{f', {_PLACES}' * (len(rows) - 1)} ON CONFLICT DO NOTHING"
-            cursor.execute(statement, [value for fence, batch in rows for value in _values(fence, batch)])
+            now = _now()
+            cursor.execute(statement, [value for fence, batch in rows for value in _values(fence, batch, now)])
         known = not rows or cursor.rowcount == len(rows)
-    for fence, _ in rows:
-        announce("events", fence.run_id)
+    announce("events", *(fence.run_id for fence, _ in rows))
     return [fence in ours and (known or _is_stored(fence, batch)) for fence, batch in batches]
 
 
@@ -65,11 +65,15 @@ def _ours(cursor: Any, fences: Sequence[Fence]) -> set[Fence]:
     return {Fence(*row) for row in cursor.fetchall()}.intersection(fences)
 
 
-def _values(fence: Fence, batch: Batch, *, first: int | None = None) -> tuple[Any, ...]:
+def _now() -> Any:
+    """The time as the database takes it."""
+    return connection.ops.adapt_datetimefield_value(timezone.now())
+
+
+def _values(fence: Fence, batch: Batch, now: Any, *, first: int | None = None) -> tuple[Any, ...]:
     """A row of the log; ``first`` where it has more numbers than events."""
     head = batch.head.encode() if batch.head else ""
     began = batch.first if first is None else first
-    now = connection.ops.adapt_datetimefield_value(timezone.now())
     return fence.run_id, began, batch.last, fence.epoch, head, encode(batch.events), now
 
 
@@ -103,9 +107,9 @@ def append_many(gained: Sequence[tuple[Fence, Batch]]) -> None:
     if not gained:
         return
     with connection.cursor() as cursor:
-        cursor.executemany(_STORE, [_values(fence, batch) for fence, batch in gained])
-    for fence, _ in gained:
-        announce("events", fence.run_id)
+        now = _now()
+        cursor.executemany(_STORE, [_values(fence, batch, now) for fence, batch in gained])
+    announce("events", *(fence.run_id for fence, _ in gained))
 
 
 def append_gap(fence: Fence, event: Event) -> Batch:
@@ -116,7 +120,7 @@ def append_gap(fence: Fence, event: Event) -> Batch:
     last = last_seq(fence.run_id) + GAP
     batch = Batch(last, [event])
     with connection.cursor() as cursor:
-        cursor.execute(_STORE, _values(fence, batch, first=last - GAP + 1))
+        cursor.execute(_STORE, _values(fence, batch, _now(), first=last - GAP + 1))
     announce("events", fence.run_id)
     return batch
 

@@ -31,11 +31,12 @@ _RUNS = (
 log = structlog.get_logger(__name__)
 
 
-def announce(kind: str, number: int) -> None:
-    """Say in the current transaction that ``kind`` (see :meth:`Waker.heard`) of row ``number`` changed."""
-    if connection.vendor == "postgresql":
+def announce(kind: str, *numbers: int) -> None:
+    """Say in the current transaction that ``kind`` (see :meth:`Waker.heard`) of rows ``numbers`` changed."""
+    if numbers and connection.vendor == "postgresql":
         with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, f"{kind}:{number}"])
+            said = [f"{kind}:{number}" for number in numbers]
+            cursor.execute("SELECT pg_notify(%s, said) FROM unnest(%s::text[]) AS said", [CHANNEL, said])
 
 
 def announce_here(kind: str, number: int) -> None:

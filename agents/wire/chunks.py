@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from agents.events import Batch, Event, StepHead
 from agents.wire.messages import DEFAULT_VIEW, Head, View, as_seen, date, part_otid
@@ -17,8 +17,7 @@ EVERYONE, NOT_TOKENS, ONLY_TOKENS = 0, 1, 2
 TYPES = {"r": "reasoning_message", "a": "assistant_message", "c": "tool_call_message"}
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(NamedTuple):
     """One chunk: its JSON text, and whether it is the error event."""
 
     seq: int
