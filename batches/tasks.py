@@ -8,6 +8,7 @@ from django.conf import settings
 
 from batches import poll as poller
 from batches.models import BatchJob, JobStatus
+from lettaweb.lib import drain
 
 SECONDS = 45.0
 SHORTEST = 1.0  # seconds of a tick that are worth another poll
@@ -20,9 +21,8 @@ def poll() -> None:
     while True:
         poller.run(end - time.monotonic())
         open_ = BatchJob.objects.filter(status=JobStatus.RUNNING)
-        if time.monotonic() + pause + SHORTEST > end or not open_.exists():
+        if time.monotonic() + pause + SHORTEST > end or not open_.exists() or drain.rest(pause):
             break
-        time.sleep(pause)
 
 
 def poll_now() -> None:

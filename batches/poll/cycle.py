@@ -17,7 +17,7 @@ from django.utils import timezone
 from agents import providers
 from batches.models import LLMBatch
 from batches.poll.lease import Held
-from lettaweb.lib import collector
+from lettaweb.lib import collector, drain
 
 T = TypeVar("T")
 
@@ -57,7 +57,7 @@ class Cycle:
     def over(self) -> bool:
         """Whether no more work may begin; raises when somebody else polls now."""
         self.lease.check()
-        return time.monotonic() - self.began > self.seconds
+        return drain.draining() or time.monotonic() - self.began > self.seconds
 
     @property
     def may_act(self) -> bool:

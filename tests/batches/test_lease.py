@@ -16,6 +16,7 @@ from django_q.models import OrmQ
 from batches import tasks
 from batches.models import BatchJob, PollerLease
 from batches.poll import lease, run, wake
+from lettaweb.lib import drain
 from tests.batches.desk import Desk
 from tests.scripted.answers import fault, text
 
@@ -105,20 +106,51 @@ def test_work_that_comes_during_a_poll_is_done_by_it(desk: Desk, monkeypatch: py
 def test_a_tick_polls_and_polls_again(desk: Desk, monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
     settings.LETTAWEB_BATCH_POLL_SECONDS = 20
     slept: list[float] = []
-    monkeypatch.setattr("batches.tasks.time.sleep", slept.append)
+    now = [1000.0]
+
+    def rest(seconds: float) -> bool:
+        slept.append(seconds)
+        now[0] += seconds
+        return False
+
+    monkeypatch.setattr("batches.tasks.drain.rest", rest)
     tasks.poll()
     assert slept == []  # nothing runs: nothing to wait for
     desk.create(*desk.plain())
-    now = [1000.0]
     monkeypatch.setattr("batches.tasks.time.monotonic", lambda: now[0])
-
-    def sleep(seconds: float) -> None:
-        slept.append(seconds)
-        now[0] += seconds
-
-    monkeypatch.setattr("batches.tasks.time.sleep", sleep)
     tasks.poll()
     assert slept == [20.0, 20.0]
+
+
+def test_a_tick_does_not_sleep_into_a_drain(desk: Desk, monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+    settings.LETTAWEB_BATCH_POLL_SECONDS = 20
+    monkeypatch.setattr(drain, "_shared", None)
+    monkeypatch.setattr(drain, "_draining", False)
+    drain.share()
+    desk.submitted(*desk.plain())
+    polled = threading.Event()
+    monkeypatch.setattr("batches.tasks.poller.run", lambda _seconds: polled.set())
+
+    def tick() -> None:
+        tasks.poll()
+        connection.close()
+
+    ticking = threading.Thread(target=tick)
+    ticking.start()
+    assert polled.wait(10)
+    drain.begin()
+    ticking.join(10)
+    assert not ticking.is_alive()
+
+
+def test_a_poll_begins_nothing_new_in_a_drain(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drain, "_draining", True)
+    desk.create(*desk.plain())
+    run(10.0)
+    assert desk.submits == []
+    monkeypatch.setattr(drain, "_draining", False)
+    run(10.0)
+    assert len(desk.submits) == 1
 
 
 def test_one_jobs_bug_does_not_stop_the_others(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from lettaweb.lib import collector
+from lettaweb.lib import collector, drain
 from lettaweb.server.family import bind_forks, watch_parent
 
 
@@ -26,9 +26,11 @@ class Command(BaseCommand):
             signal.signal(number, lambda _number, _frame: stop.set())
         watch_parent(75)
         bind_forks()
+        drain.share()
         collector.spare()  # here: its workers are forks, and need not look at what they share
         cluster.start()
         while not stop.wait(0.5):
             if not cluster.sentinel.is_alive():
                 sys.exit(1)
+        drain.begin()
         cluster.stop()
