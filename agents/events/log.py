@@ -26,7 +26,6 @@ class Fence:
 
 GAP = 1_000_000
 FEW, SEGMENTS = 4, 50  # segments of a page: those that are read first, and all
-PART = 1000  # events of a segment that a step leaves behind
 
 AT_ONCE = 500  # batches of one statement
 
@@ -126,18 +125,22 @@ def append_gap(fence: Fence, event: Event) -> Batch:
 
 
 def merged(fence: Fence, written: Batch | None, rest: Batch) -> list[Batch]:
-    """The committed deltas of a step (``written``) and ``rest`` as one segment, or few if they are many.
+    """The committed deltas of a step (``written``) and ``rest`` as one segment, or few if it is much.
 
     The deltas are out of the log until the caller has stored these.
     """
     if written is None:
         return [rest]
     EventSegment.objects.filter(run_id=fence.run_id, first_seq__range=(written.first, written.last)).delete()
-    events = [*written.events, *rest.events]
-    return [
-        Batch(written.first + begun, events[begun : begun + PART], written.head)
-        for begun in range(0, len(events), PART)
-    ]
+    return list(_parts(Batch(written.first, [*written.events, *rest.events], written.head)))
+
+
+def _parts(batch: Batch) -> Iterator[Batch]:
+    more = True
+    while more:
+        (part,), more = bearable([batch])
+        yield part
+        batch = batch.after(part.last)
 
 
 def page(run_id: int, after: int) -> list[Batch]:

@@ -9,7 +9,7 @@ import pytest
 
 from agents.events import Batch, Event, Fence, StepHead, append_facts, hub, page, read_events, whole
 from agents.events.kinds import BEARABLE, bearable, weight
-from agents.events.log import PART, append_many, merged
+from agents.events.log import append_many, merged
 from agents.loop.prepare import shown_of
 from agents.models import EventSegment, Run, RunStatus, StepStatus
 from lettaweb.lib.db import in_db
@@ -48,14 +48,15 @@ def in_pages(run: Run) -> list[list[Batch]]:
     return pages
 
 
-def test_it_stores_a_long_answer_in_parts_and_gives_it_in_pages() -> None:
-    run, events = a_run(), words(PART * 3)
+@pytest.mark.parametrize(("count", "size", "parts"), [(3_000, 10, 3), (300, 2_000, 3), (20, 10, 1)])
+def test_it_stores_a_long_answer_in_parts_and_gives_it_in_pages(count: int, size: int, parts: int) -> None:
+    run, events = a_run(), words(count, "x" * size)
     rest: list[Event] = [["m", {"message_type": "assistant_message", "content": "all of it"}, 1]]
     written = Batch(1, events, HEAD)
     fence = Fence(run.pk, 1)
     write_deltas(fence, written)
     append_many([(fence, segment) for segment in merged(fence, written, Batch(written.last + 1, rest, HEAD))])
-    assert EventSegment.objects.filter(run=run).count() == 4
+    assert EventSegment.objects.filter(run=run).count() == parts
     pages = in_pages(run)
     assert [pair for found in pages for pair in numbered(found)] == list(enumerate([*events, *rest], 1))
     assert all(sum(weight(event) for _, event in numbered(found)) <= BEARABLE for found in pages)

@@ -1,8 +1,8 @@
 """Readers that cost or stall: ``python -m tests.bench.readers``, or ``measure()`` for a table.
 
-A thousand idle websockets; and readers that open a stream and never read: of runs that speak, and of one that
-is over. A run keeps its open answer whole in memory, whoever reads it: what runs take that nobody reads, and
-what a reader leaves behind that does read, is not counted.
+A thousand idle websockets; and readers that open a stream and never read: of one run that is over (also over
+websockets), and of runs that speak. A run keeps its open answer whole in memory, whoever reads it: what runs take
+that nobody reads, and what a reader leaves behind that does read, is not counted.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ TARGETS = {
     "kb_per_idle_socket": "<= 60",
     "mb_per_stalled_reader": "<= 2",
     "mb_per_stalled_replay": "<= 2",
+    "mb_per_stalled_socket": "<= 2",
     "cut_after_seconds": "<= 45",
 }
 SOCKETS, STALLED = 1000, 8
@@ -33,12 +34,12 @@ def measure() -> dict[str, float]:
     """Kilobytes for an idle websocket, megabytes for a reader that stalls, seconds until it is cut."""
     with place(**PATIENCE) as here:
         here.send(here.agent(), "warm up")
-        return {"kb_per_idle_socket": _idle_sockets(here), **_stalled(here)}
+        token = _token(here)
+        return {"kb_per_idle_socket": _idle_sockets(here, token), **_stalled(here, token)}
 
 
-def _idle_sockets(here: Place) -> float:
+def _idle_sockets(here: Place, token: str) -> float:
     agent = here.agent()
-    token = here.server.manage("create_token", "admin", "--name", "bench") if _has_account(here) else ""
     with ExitStack() as stack:
         stack.callback(settle, 0.5)
         _open(here, agent, token, stack, 50)  # what the first ones bring along is not theirs
@@ -49,9 +50,9 @@ def _idle_sockets(here: Place) -> float:
         return (here.memory() - before) * 1024 / SOCKETS
 
 
-def _has_account(here: Place) -> bool:
+def _token(here: Place) -> str:
     here.server.manage("shell", "-v", "0", "-c", "from lettaweb.server.account import ensure_first; ensure_first()")
-    return True
+    return here.server.manage("create_token", "admin", "--name", "bench")
 
 
 def _open(here: Place, agent: str, token: str, stack: ExitStack, count: int) -> None:
@@ -73,27 +74,39 @@ def websocket(here: Place, path: str, token: str) -> socket.socket:
     return made
 
 
-def _stalled(here: Place) -> dict[str, float]:
+def _stalled(here: Place, token: str) -> dict[str, float]:
     """Readers that never read: what they make the server hold, and when it has had enough."""
-    said = {"type": "text", "text": "word " * BULK, "pieces": ["word "] * BULK}
-    here.script({"blocks": [said], "times": 0}, marker="stall")
+    _say(here, BULK)
     agents = [here.agent() for _ in range(STALLED)]
-    runs, alone = _alone(here, agents)
-    with ExitStack() as stack:
-        for agent in agents:
-            _stalled_reader(here, f"/v1/agents/{agent}/messages/stream", MESSAGE, stack)
-        live, cut = _most_until_cut(here)
-    _read(here, runs[0])
+    (run,), _ = _alone(here, agents[:1])
+    _read(here, run)
     before = here.memory()
     with ExitStack() as stack:
         for _ in agents:
-            _stalled_reader(here, f"/v1/runs/{runs[0]}/stream", {}, stack)
-        replay, _ = _most_until_cut(here)
+            _stalled_reader(here, f"/v1/runs/{run}/stream", {}, stack)
+        replay, cut = _most_until_cut(here)
+    with ExitStack() as stack:
+        for _ in agents:
+            stack.enter_context(websocket(here, f"/ws/runs/{run}/", token))
+        sockets, _ = _most_until_cut(here)
+    _say(here, BULK // 2)
+    alone = max(_alone(here, agents)[1] for _ in range(2))
+    with ExitStack() as stack:
+        for agent in agents:
+            _stalled_reader(here, f"/v1/agents/{agent}/messages/stream", MESSAGE, stack)
+        live, _ = _most_until_cut(here)
     return {
         "mb_per_stalled_reader": max(0.0, live - alone) / STALLED,
         "mb_per_stalled_replay": max(0.0, replay - before) / STALLED,
+        "mb_per_stalled_socket": max(0.0, sockets - before) / STALLED,
         "cut_after_seconds": cut,
     }
+
+
+def _say(here: Place, words: int) -> None:
+    said = {"type": "text", "text": "word " * words, "pieces": ["word "] * words}
+    here.reset()
+    here.script({"blocks": [said], "times": 0}, marker="stall")
 
 
 def _alone(here: Place, agents: Sequence[str]) -> tuple[list[str], float]:
@@ -123,7 +136,8 @@ def _most_until_cut(here: Place) -> tuple[float, float]:
 
 
 def _cuts(here: Place) -> int:
-    return here.server.tail(200_000).count("reader_cut")
+    said = here.server.tail(200_000)
+    return said.count("reader_cut") + said.count("reader_too_slow")
 
 
 def _stalled_reader(here: Place, path: str, given: Mapping[str, object], stack: ExitStack) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 
 import pytest
@@ -96,18 +96,29 @@ def web_memory(server: ServerProcess) -> float:
     return float(web.memory_info().rss) / 2**20
 
 
+def cheaply(server: ServerProcess) -> Callable[[Callable[[], bool]], None]:
+    """To be called with a condition once the readers are there: they must cost little until it is true."""
+    before = web_memory(server)
+
+    def until(all_cut: Callable[[], bool]) -> None:
+        most = before
+
+        def look() -> bool:
+            nonlocal most
+            most = max(most, web_memory(server))
+            return all_cut()
+
+        wait_until(look, "the end of every reader")
+        assert most - before < MOST_MEGABYTES * READERS
+
+    return until
+
+
 def until_cut(server: ServerProcess, run: str) -> list[socket.socket]:
-    """Readers of ``run`` that read nothing, once the server has cut them all; they must have cost it little."""
-    before, most = web_memory(server), 0.0
+    """Readers of ``run`` that read nothing, once the server has cut them all."""
+    until = cheaply(server)
     readers = [stalled(server, run) for _ in range(READERS)]
-
-    def all_cut() -> bool:
-        nonlocal most
-        most = max(most, web_memory(server))
-        return all(is_cut(reader) for reader in readers)
-
-    wait_until(all_cut, "the end of every reader")
-    assert most - before < MOST_MEGABYTES * READERS
+    until(lambda: all(is_cut(reader) for reader in readers))
     return readers
 
 
@@ -130,15 +141,19 @@ def test_it_cuts_streams_that_nobody_reads(server: ServerProcess, flood: Flood) 
         reader.close()
 
 
-def test_it_does_not_hold_an_answer_of_many_words_for_each(server: ServerProcess, api: Client) -> None:
-    """An answer in small pieces takes ten times its text when it is read: a reader gets it in parts."""
+@pytest.fixture
+def talkative(api: Client) -> str:
+    """A run that is over, with an answer in so many pieces that it takes ten times its text when it is read."""
     agent = api.agent()
     api.provider.script("", answer(tokens(MANY)))
     assert api.stream(agent, "go")[-1]["done"]
-    run = api.runs(agent)[0]["id"]
-    whole = said(replayed(api, run))  # what one reader leaves behind is not the others'
+    return str(api.runs(agent)[0]["id"])
+
+
+def test_it_does_not_hold_a_long_answer_for_each_stream(server: ServerProcess, api: Client, talkative: str) -> None:
+    whole = said(replayed(api, talkative))  # what one reader leaves behind is not the others'
     assert len(whole) == MANY
-    for reader in until_cut(server, run):
+    for reader in until_cut(server, talkative):
         seen = said(chunks_of(reader))
         assert seen == {number: whole[number] for number in seen}
         reader.close()
@@ -188,3 +203,14 @@ def test_it_tells_a_socket_that_was_too_slow_to_come_back(server: ServerProcess,
     assert code == 1000
     assert said([*chunks, *chunks_in(rest)]) == whole
     assert said(chunks).keys().isdisjoint(said(chunks_in(rest)))
+
+
+def test_it_does_not_hold_a_long_answer_for_each_socket(server: ServerProcess, token: str, talkative: str) -> None:
+    path, before = f"/ws/runs/{talkative}/", cuts(server)
+    with listening(server, path, token) as reader:
+        assert len(said(chunks_in(to_the_close(reader)[0]))) == MANY
+    until = cheaply(server)
+    with ExitStack() as readers:
+        for _ in range(READERS):
+            readers.enter_context(frozen(server, path, token))
+        until(lambda: cuts(server) >= before + READERS)
