@@ -22,9 +22,8 @@ from lettaweb.lib.db import in_db
 from lettaweb.lib.faults import reach
 from lettaweb.lib.transient import passes
 
-TICK = 0.02  # seconds between two commits
-TICK_BUSY = 0.1  # the same with more than BUSY streams
-BUSY = 100
+TICK, LONGEST_TICK = 0.005, 0.1  # seconds between two commits
+FOR_EACH_STREAM = 0.0005  # seconds by which an open stream puts commits apart: the more there are, the more each holds
 LONGEST_PAUSE = 1.0  # seconds between two tries while the database is away
 log = structlog.get_logger(__name__)
 
@@ -116,7 +115,7 @@ class DeltaWriter:
             await self._commit([(one, batch) for one in streams if (batch := one.take_off()) is not None])
 
     def _pause(self) -> float:
-        tick = TICK_BUSY if self.open_streams > BUSY else TICK
+        tick = min(max(TICK, FOR_EACH_STREAM * self.open_streams), LONGEST_TICK)
         return min(tick * 2.0**self._failures, LONGEST_PAUSE)
 
     async def _commit(self, batches: Sequence[tuple[Stream, Batch]]) -> None:

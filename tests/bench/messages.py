@@ -1,6 +1,6 @@
 """What one message costs: ``python -m tests.bench.messages``, or ``measure()`` for a table.
 
-CPU of the web process for a message, streamed and not; what each message in context adds; the first chunk.
+CPU of the web process and time for a message, streamed and not; what each message in context adds; the first chunk.
 """
 
 from __future__ import annotations
@@ -23,15 +23,19 @@ SHORT, LONG, EACH = 10, 1000, 120  # messages in context, and how often a reques
 
 
 def measure() -> dict[str, float]:
-    """Milliseconds of CPU for a message, microseconds for each message in context, milliseconds to the first chunk."""
+    """Milliseconds of CPU and of time for a message, and to its first chunk; microseconds for one in context."""
     with place() as here:
         said = {"type": "text", "text": "word " * WORDS, "pieces": ["word "] * WORDS}
         here.script({"blocks": [said], "times": 0})
         first = here.agent()
         repeat(10, lambda: streamed(here, first))
+        cpu, wall = _cost(here, _in_turn(here, here.send))
+        cpu_streamed, wall_streamed = _cost(here, _in_turn(here, lambda agent: streamed(here, agent)))
         return {
-            "cpu_ms_per_message": _cpu(here, _in_turn(here, here.send)),
-            "cpu_ms_per_message_streamed": _cpu(here, _in_turn(here, lambda agent: streamed(here, agent))),
+            "cpu_ms_per_message": cpu,
+            "wall_ms_per_message": wall,
+            "cpu_ms_per_message_streamed": cpu_streamed,
+            "wall_ms_per_message_streamed": wall_streamed,
             "first_chunk_p50_ms": statistics.median(streamed(here, here.agent()) for _ in range(EACH)) * 1000,
             "us_per_message_in_context": _per_message_in_context(here),
         }
@@ -48,11 +52,12 @@ def _in_turn(here: Place, work: Callable[[str], object], turns: int = 20) -> Cal
     return lambda: work(next(turn))
 
 
-def _cpu(here: Place, work: Callable[[], object], times: int = EACH) -> float:
-    """Milliseconds of the web process's CPU for one piece of work."""
-    before = here.cpu()[0]
+def _cost(here: Place, work: Callable[[], object], times: int = EACH) -> tuple[float, float]:
+    """Milliseconds of the web process's CPU, and of time, for one piece of work."""
+    before, begun = here.cpu()[0], time.monotonic()
     repeat(times, work)
-    return (here.cpu()[0] - before) / times * 1000
+    took = time.monotonic() - begun
+    return (here.cpu()[0] - before) / times * 1000, took / times * 1000
 
 
 def streamed(here: Place, agent: str) -> float:
@@ -70,7 +75,7 @@ def _per_message_in_context(here: Place) -> float:
     """The difference between a long and a short history, for each message of it; both vendors' bytes included."""
     agents = [with_history(here, count) for count in (SHORT, LONG)]
     repeat(3, lambda: [here.send(agent) for agent in agents])
-    short, long = (_cpu(here, lambda agent=agent: here.send(agent), 30) for agent in agents)  # type: ignore[misc]
+    short, long = (_cost(here, lambda agent=agent: here.send(agent), 30)[0] for agent in agents)  # type: ignore[misc]
     return (long - short) / (LONG - SHORT) * 1000
 
 
