@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import signal
 import threading
 from collections.abc import Awaitable, Callable, Mapping
@@ -15,12 +16,22 @@ from agents import executor
 from lettaweb.lib import drain
 from lettaweb.lib.db import close_pools
 
+MANY_FILES = 65_536
 log = structlog.get_logger(__name__)
 
 
 async def start() -> None:
     """Start the executor on the running loop."""
+    _allow_many_files()
     await executor.start()
+
+
+def _allow_many_files() -> None:
+    """Every stream takes two connections, and what a shell or systemd allows by itself is soon used up."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MANY_FILES if hard == resource.RLIM_INFINITY else min(hard, MANY_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 async def stop() -> None:

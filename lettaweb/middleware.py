@@ -1,4 +1,4 @@
-"""The Content-Security-Policy header, with a nonce of its own for every page; paths that can name nothing."""
+"""The Content-Security-Policy header, with a nonce of its own for every page; paths that can name nothing; hosts."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponsePermanentRedirect
+from django.middleware.common import CommonMiddleware
 
+HEALTH = frozenset(f"/{prefix}/{name}" for prefix in ("v1", "latest") for name in ("health", "ready"))
 Handler = Callable[[HttpRequest], HttpResponseBase]
 
 _POLICY = (
@@ -26,6 +28,13 @@ def plain_paths(get_response: Handler) -> Handler:
         return get_response(request)
 
     return middleware
+
+
+class Common(CommonMiddleware):
+    """Django's, which refuses host names that it was not told, but for machines that ask for health by an address."""
+
+    def process_request(self, request: HttpRequest) -> HttpResponsePermanentRedirect | None:
+        return None if request.path_info.rstrip("/") in HEALTH else super().process_request(request)
 
 
 def content_security_policy(get_response: Handler) -> Handler:

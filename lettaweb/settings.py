@@ -48,7 +48,7 @@ LETTAWEB_LEASE_SECONDS: float = env.float("LETTAWEB_LEASE_SECONDS", default=15)
 LETTAWEB_RUN_SECONDS: float = env.float("LETTAWEB_RUN_SECONDS", default=14_400)  # then a run ends as failed
 LETTAWEB_PING_SECONDS: float = env.float("LETTAWEB_PING_SECONDS", default=25.0)
 LETTAWEB_READER_SECONDS: float = env.float("LETTAWEB_READER_SECONDS", default=30.0)  # then one that stalls is cut
-LETTAWEB_MAX_RUNS: int = env.int("LETTAWEB_MAX_RUNS", default=200)
+LETTAWEB_MAX_RUNS: int = env.int("LETTAWEB_MAX_RUNS", default=500)
 LETTAWEB_TOOL_SLOTS: int = env.int("LETTAWEB_TOOL_SLOTS", default=max(4, 2 * (os.cpu_count() or 2)))
 LETTAWEB_EVENTS_KEEP_DAYS: int = env.int("LETTAWEB_EVENTS_KEEP_DAYS", default=30)
 LETTAWEB_BATCH_POLL_SECONDS: float = env.float("LETTAWEB_BATCH_POLL_SECONDS", default=30)
@@ -106,7 +106,7 @@ MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",
     "corsheaders.middleware.CorsMiddleware",
     "lettaweb.middleware.plain_paths",
-    "django.middleware.common.CommonMiddleware",
+    "lettaweb.middleware.Common",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",

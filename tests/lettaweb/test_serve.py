@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import socket
 import stat
@@ -85,6 +86,28 @@ def test_it_serves_the_api_and_figures(server: ServerProcess) -> None:
     assert "lettaweb_runs" in server.get("/metrics").text
     assert server.get("/v1/agents/", headers={"Host": "evil.example"}).status_code in (400, 403)
     assert server.get("/v1/agents/", headers={"Origin": "http://evil.example"}).status_code == 403
+
+
+def test_it_serves_under_a_name_of_its_own(make_server: MakeServer) -> None:
+    """As README says for others than yourself; machines ask for health by whatever address they have."""
+    server = make_server(LETTAWEB_HOST="0.0.0.0", LETTAWEB_ALLOWED_HOSTS="agents.example.org", LETTAWEB_HTTPS="1")
+    wait_until(lambda: "log in as" in server.tail())
+    for path in ("/v1/health", "/v1/ready/", "/latest/health/"):
+        assert server.get(path).status_code == 200, path
+    assert server.get("/v1/agents/").status_code == 400
+    assert server.get("/v1/agents/", headers={"Host": "agents.example.org"}).status_code == 401
+
+
+def test_it_allows_itself_as_many_files_as_it_may(make_server: MakeServer) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        server = make_server()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    limits = Path(f"/proc/{child(server, 'web').pid}/limits").read_text(encoding="ascii")
+    (line,) = (line for line in limits.splitlines() if line.startswith("Max open files"))
+    assert int(line.split()[3]) > 256
 
 
 def test_it_refuses_a_second_server_on_the_same_data(server: ServerProcess) -> None:
