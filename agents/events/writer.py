@@ -22,7 +22,7 @@ from lettaweb.lib.db import in_db
 from lettaweb.lib.faults import reach
 from lettaweb.lib.transient import passes
 
-TICK, LONGEST_TICK = 0.005, 0.1  # seconds between two commits
+TICK, LONGEST_TICK = 0.005, 0.08  # seconds between two commits
 FOR_EACH_STREAM = 0.0005  # seconds by which an open stream puts commits apart: the more there are, the more each holds
 LONGEST_PAUSE = 1.0  # seconds between two tries while the database is away
 log = structlog.get_logger(__name__)
