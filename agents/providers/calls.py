@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from httpx2 import Response
 
 MAX_WAIT = 60.0  # seconds; a vendor that wants more waiting is told to the operator instead
+LONGEST_SILENCE = 600.0  # seconds
 AFTER_STOP = 5.0  # seconds to wait for usage once the vendor said why it stopped
 MAX_ADAPTIONS = 5  # refusals of one request to learn from
 AFTER_END = 0.25  # seconds to read on after the last event, so that the connection can be used again
@@ -242,5 +243,11 @@ def _cut(vendor: str, events: Events, assembly: Assembly) -> ProviderError:
 async def pieces_of(response: Response, vendor: str, secrets: Sequence[str]) -> AsyncGenerator[bytes, None]:
     """The decoded bytes of an open response of httpx2 as they come; failures as ProviderError."""
     with translated(vendor, secrets):
-        async for piece in response.aiter_bytes():
+        pieces = response.aiter_bytes()
+        while True:
+            # aiohttp's own limit ends with a connection on which came what is no HTTP, and its reader waits on.
+            async with asyncio.timeout(silence(LONGEST_SILENCE)):
+                piece = await anext(pieces, None)
+            if piece is None:
+                return
             yield piece

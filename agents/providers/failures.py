@@ -105,6 +105,13 @@ def _field_errors(detail: Any) -> str:
     return "; ".join(f"{mapping_of(item).get('loc')}: {mapping_of(item).get('msg')}" for item in detail[:5])
 
 
+TIMEOUTS = {"anthropic.APITimeoutError", "openai.APITimeoutError", "httpx2.TimeoutException", "builtins.TimeoutError"}
+CONNECTION_ERRORS = {
+    "anthropic.APIConnectionError", "openai.APIConnectionError", "httpx2.TransportError",
+    "aiohttp.ClientError", "aiohttp.HttpProcessingError",
+}  # fmt: skip
+
+
 @contextmanager
 def translated(vendor: str, secrets: Sequence[str] = ()) -> Iterator[None]:
     """Turn what the SDK and its HTTP client raise into ProviderError; anything else is a bug and passes."""
@@ -124,9 +131,9 @@ def from_exception(error: Exception, vendor: str, secrets: Sequence[str] = ()) -
     family = _family(error)
     if family & {"anthropic.APIStatusError", "openai.APIStatusError"}:
         return _from_status(error, vendor, secrets)
-    if family & {"anthropic.APITimeoutError", "openai.APITimeoutError", "httpx2.TimeoutException"} and not _lost(error):
+    if family & TIMEOUTS and not _lost(error):
         return ProviderError("timeout", f"{vendor} did not answer in time")
-    if family & {"anthropic.APIConnectionError", "openai.APIConnectionError", "httpx2.TransportError"}:
+    if family & CONNECTION_ERRORS:
         return ProviderError("connection", f"The connection to {vendor} failed")
     if family & {"httpx2.HTTPError", "httpx2.StreamError", "httpx2.InvalidURL", "httpx2.CookieConflict"}:
         return ProviderError("connection", f"The connection to {vendor} failed", retryable=False)

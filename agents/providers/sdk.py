@@ -18,7 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agents.providers.base import ProviderError
-from agents.providers.calls import Clients, Closable, pieces_of, repeated, silence
+from agents.providers.calls import LONGEST_SILENCE, Clients, Closable, pieces_of, repeated, silence
 from agents.providers.failures import translated, unusable
 from agents.providers.lines import BOM, Lines, load_object, mapping_of, text_of
 
@@ -75,7 +75,7 @@ class Sdk:
                 api_key=account.key or "none",
                 base_url=account.base_url or None,
                 max_retries=0,
-                timeout=silence(600.0),
+                timeout=silence(LONGEST_SILENCE),
                 http_client=sdk.DefaultAioHttpClient(),
             )
             return client
@@ -93,9 +93,8 @@ class Sdk:
 
     async def read(self, response: Response) -> Mapping[str, Any]:
         """The JSON object of an open response's body. Raises ProviderError."""
-        with translated(self.vendor, self.account.secrets):
-            content = await response.aread()
-        value = load_object(content.decode("utf-8", "replace"))
+        content = [piece async for piece in self.pieces(response)]
+        value = load_object(b"".join(content).decode("utf-8", "replace"))
         if value is None:
             raise unusable(self.vendor, "the answer is no JSON object", started=False)
         return value

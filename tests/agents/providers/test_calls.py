@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from agents import providers
 from agents.providers import calls as calls_module
 from agents.providers.base import ModelResponse, ProviderError, ReasoningPart, TextDelta
 from agents.providers.openai.answer import Assembly as OpenAIAssembly
@@ -317,3 +318,41 @@ async def test_it_answers_side_by_side(vendors: ScriptedProvider) -> None:
     vendors.script("", answer(thinking("hm"), said("x"), tool_use("f", {}), delay=5, times=0))
     found = await asyncio.gather(*(stream(PLAIN, user(f"{number}")) for number in range(20)))
     assert all(isinstance(response, ModelResponse) and response.stop == "tool_use" for _, response in found)
+
+
+# --- what is no HTTP ------------------------------------------------------------------------------
+
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+CHUNK = b"5\r\nhello\r\n"
+BROKEN = {
+    "status": [b"HTTP/9 what\r\n\r\n"],
+    "header": [b"HTTP/1.1 200 OK\r\nx: " + b"y" * 100_000 + b"\r\ncontent-length: 5\r\n\r\nhello"],
+    "chunk at once": [HEAD + CHUNK + b"zzz\r\nbad\r\n"],
+    "chunk later": [HEAD + CHUNK, b"zzz\r\nbad\r\n"],
+    "cut": [HEAD + CHUNK, b""],
+}
+
+
+@BOTH
+@pytest.mark.parametrize("sent", BROKEN.values(), ids=BROKEN)
+async def test_it_ends_where_a_server_breaks_the_protocol(settings: Any, handle: str, sent: list[bytes]) -> None:
+    """As what passes: a proxy on the way failed, not the request."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        for number, part in enumerate(sent):
+            await asyncio.sleep(0.1 * number)  # a packet of its own
+            writer.write(part)
+        if not sent[-1]:
+            writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        settings.ANTHROPIC_BASE_URL, settings.OPENAI_BASE_URL = url, f"{url}/v1"
+        settings.ANTHROPIC_API_KEY = settings.OPENAI_API_KEY = "key"
+        settings.LETTAWEB_PROVIDER_RETRIES, settings.LETTAWEB_PROVIDER_TIMEOUT = 0, 1.0
+        for call in (stream, complete):
+            error = await failed(call, handle)
+            assert error.kind in ("connection", "timeout", "invalid_response")
+            assert error.retryable
+        await providers.close_all()
