@@ -2,8 +2,8 @@
 
 The SDK brings the connection pool, the headers and the errors; its own retries are off (ours are in ``calls``)
 and its model classes are not used, for they cost more than the answer itself. Of its HTTP clients we take the one
-over aiohttp, which reads a token for a third of what the other one takes. The SDKs take seconds to import:
-nothing here imports one before the first call or ``warm``.
+over aiohttp, which gives in one read all that has come; the other one gives a token at a time. The SDKs take
+seconds to import: nothing here imports one before the first call or ``warm``.
 """
 
 from __future__ import annotations
