@@ -12,16 +12,17 @@ from itertools import takewhile
 from django.conf import settings
 
 from agents.events.kinds import Batch, bearable
+from lettaweb.lib.bell import Bell
 
 LOOK_AGAIN = 1.0  # seconds; readers look by themselves, too: wake-ups may get lost
-KEEP = 4096  # events of a run that stay in memory for readers that are close behind
+KEEP = 256  # events of a run that stay in memory for readers that are close behind
 
 
 @dataclass(slots=True, eq=False)
 class Watch:
     """One reader of one run: something may be new, or a while has passed."""
 
-    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    changed: Bell = field(default_factory=Bell)
 
 
 @dataclass(slots=True)
@@ -54,6 +55,8 @@ class Tail:
         """The next batches beyond ``cursor``, as much as is bearable; None when they are not (all) here."""
         if self.last is None or (self.batches[0].first if self.batches else self.last + 1) > cursor + 1:
             return None
+        if self.batches and self.batches[-1].first == cursor + 1:  # the usual case: a reader that keeps up
+            return bearable([self.batches[-1]])[0]
         beyond = list(takewhile(lambda batch: batch.last > cursor, reversed(self.batches)))
         return bearable(batch.after(cursor) for batch in reversed(beyond))[0]
 
@@ -84,7 +87,7 @@ class Hub:
         """The readers of ``run_id`` look again."""
         tail = self.tails.get(run_id)
         for watch in tail.watches if tail else ():
-            watch.changed.set()
+            watch.changed.ring()
 
     def own(self, run_id: int, last: int | None) -> None:
         """This process executes ``run_id`` from now on: what it publishes beyond ``last`` is all there is."""

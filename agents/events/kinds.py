@@ -18,11 +18,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-Event = list[Any]
+Event = Sequence[Any]  # deltas are tuples: the collector forgets those, and a process holds very many
+DELTAS = ("r", "a", "c")
+EACH = 200  # about the bytes that an event takes in memory beside its texts
 BEARABLE = 256 * 1024  # of weight that one reader is given at once: one that stalls holds it for long
 
 
@@ -49,11 +51,15 @@ def _written(head: StepHead) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Consecutive events from number ``first``; ``head`` belongs to the deltas among them."""
+    """Consecutive events from number ``first``; ``head`` belongs to the deltas among them.
+
+    ``data``: the events as the log has them, where that is at hand.
+    """
 
     first: int
     events: Sequence[Event]
     head: StepHead | None = None
+    data: str = field(default="", repr=False, compare=False)
 
     @property
     def last(self) -> int:
@@ -71,7 +77,7 @@ class Batch:
 
 
 def is_delta(event: Event) -> bool:
-    return event[0] in ("r", "a", "c")
+    return event[0] in DELTAS
 
 
 def is_terminal(event: Event) -> bool:
@@ -81,7 +87,7 @@ def is_terminal(event: Event) -> bool:
 def weight(event: Event) -> int:
     """About the bytes that an event takes in memory."""
     said = event[1].values() if event[0] == "m" else event
-    return 200 + sum(len(text) for text in said if isinstance(text, str))
+    return EACH + sum(len(text) for text in said if isinstance(text, str))
 
 
 def bearable(batches: Iterable[Batch]) -> tuple[list[Batch], bool]:
@@ -92,10 +98,13 @@ def bearable(batches: Iterable[Batch]) -> tuple[list[Batch], bool]:
     found: list[Batch] = []
     room = BEARABLE
     for batch in batches:
-        for fitting, event in enumerate(batch.events):
-            room -= weight(event)
-            if room < 0 and (found or fitting):
-                return [*found, batch.upto(batch.first + fitting - 1)] if fitting else found, True
+        if batch.data and len(batch.data) + EACH * len(batch.events) <= room:
+            room -= len(batch.data) + EACH * len(batch.events)
+        else:
+            for fitting, event in enumerate(batch.events):
+                room -= weight(event)
+                if room < 0 and (found or fitting):
+                    return [*found, batch.upto(batch.first + fitting - 1)] if fitting else found, True
         found.append(batch)
     return found, False
 
@@ -105,3 +114,13 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 def encode(events: Sequence[Event]) -> str:
     return _ENCODER.encode(events)
+
+
+def decode(data: str) -> list[Event]:
+    events: list[Event] = json.loads(data)
+    return events
+
+
+def decode_all(parts: Iterable[str]) -> list[Event]:
+    """The events of consecutive batches."""
+    return decode(f"[{','.join(data[1:-1] for data in parts)}]")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,7 @@ from django.db import connection
 from django.db.models import Max
 from django.utils import timezone
 
-from agents.events.kinds import Batch, Event, StepHead, bearable, encode
+from agents.events.kinds import Batch, Event, StepHead, bearable, decode, encode
 from agents.events.wake import announce
 from agents.models import EventSegment
 
@@ -73,14 +72,14 @@ def _values(fence: Fence, batch: Batch, now: Any, *, first: int | None = None) -
     """A row of the log; ``first`` where it has more numbers than events."""
     head = batch.head.encode() if batch.head else ""
     began = batch.first if first is None else first
-    return fence.run_id, began, batch.last, fence.epoch, head, encode(batch.events), now
+    return fence.run_id, began, batch.last, fence.epoch, head, batch.data or encode(batch.events), now
 
 
 def _is_stored(fence: Fence, batch: Batch) -> bool:
     """Whether this very batch is in the log: its commit counted, and the database went away before it said so."""
     rows = EventSegment.objects.filter(run_id=fence.run_id, first_seq=batch.first, last_seq=batch.last)
     return rows.filter(
-        epoch=fence.epoch, run__epoch=fence.epoch, run__status="running", data=encode(batch.events)
+        epoch=fence.epoch, run__epoch=fence.epoch, run__status="running", data=batch.data or encode(batch.events)
     ).exists()
 
 
@@ -175,7 +174,7 @@ def _rows(run_id: int, after: int) -> Iterator[EventSegment]:
 
 def _batch(row: EventSegment) -> Batch:
     """A row's events; the row of a gap has more numbers than events, which are its last ones."""
-    events = json.loads(row.data)
+    events = decode(row.data)
     return Batch(row.last_seq - len(events) + 1, events, StepHead.decode(row.head))
 
 

@@ -34,7 +34,7 @@ async def read_events(run_id: int, after: int = 0, *, silence: float = math.inf)
         while True:
             watch.changed.clear()
             try:
-                batches, more = await _next(run_id, cursor, tail)
+                batches, more = _near(cursor, tail) or await _next(run_id, cursor, tail)
                 patience = time.monotonic() + PATIENCE
             except ERRORS as error:
                 if not passes(error) or time.monotonic() > patience:
@@ -46,7 +46,7 @@ async def read_events(run_id: int, after: int = 0, *, silence: float = math.inf)
                 if is_terminal(batches[-1].events[-1]):
                     return
                 said = time.monotonic()
-            if not more and not watch.changed.is_set():
+            if not more and not watch.changed.rung:
                 if not tail.owned:
                     waker.need()
                 await watch.changed.wait()
@@ -55,11 +55,17 @@ async def read_events(run_id: int, after: int = 0, *, silence: float = math.inf)
                 said = time.monotonic()
 
 
-async def _next(run_id: int, cursor: int, tail: Tail) -> tuple[list[Batch], bool]:
-    """What comes beyond ``cursor``, and whether to look again at once; the terminal events of a run that is over."""
+def _near(cursor: int, tail: Tail) -> tuple[list[Batch], bool] | None:
+    """What is here beyond ``cursor``, and whether that may not be all; None when the log has to be asked."""
     near = tail.beyond(cursor)
-    if near or (near is not None and tail.owned):  # what is here has committed; only an owner knows that it is all
-        return near, bool(near)
+    if not near and not (near is not None and tail.owned):
+        return None
+    # What is here has committed; only an owner knows that it is all.
+    return near, bool(near) and not (tail.owned and near[-1].last == tail.last)
+
+
+async def _next(run_id: int, cursor: int, tail: Tail) -> tuple[list[Batch], bool]:
+    """What the log has beyond ``cursor``, and whether to look again; the terminal events of a run that is over."""
     batches, more = await in_db_read(look, run_id, cursor)
     if not batches and not tail.owned and await in_db_read(_over, run_id):
         return await in_db_read(_ending, run_id, cursor), True

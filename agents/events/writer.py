@@ -16,8 +16,9 @@ import structlog
 from django.db import transaction
 
 from agents.events.hub import hub
-from agents.events.kinds import Batch, Event, StepHead
+from agents.events.kinds import Batch, Event, StepHead, decode_all, encode
 from agents.events.log import Fence, insert_deltas
+from lettaweb.lib.bell import Bell
 from lettaweb.lib.db import in_db
 from lettaweb.lib.faults import reach
 from lettaweb.lib.transient import passes
@@ -30,7 +31,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(slots=True, eq=False)
 class Stream:
-    """The deltas of one open answer: what is queued, what has committed, and where the log stands.
+    """The deltas of one open answer: what is queued, what has committed (as the log has it), and where the log stands.
 
     ``flying`` is on its way into the log, or was when the database went away: then it goes again as it was.
     ``lost``: nothing more of it will be written, because of ``error`` or because the run is not ours any more.
@@ -40,9 +41,9 @@ class Stream:
     head: StepHead
     last: int
     queued: list[Event] = field(default_factory=list)
-    committed: list[Event] = field(default_factory=list)
+    committed: list[str] = field(default_factory=list)  # texts: the collector has nothing to look at
     flying: Batch | None = None
-    moved: asyncio.Event = field(default_factory=asyncio.Event)
+    moved: Bell = field(default_factory=Bell)
     lost: asyncio.Event = field(default_factory=asyncio.Event)
     error: Exception | None = None
 
@@ -51,23 +52,25 @@ class Stream:
         """What has committed of it, as one batch."""
         if not self.committed:
             return None
-        return Batch(self.last - len(self.committed) + 1, self.committed, self.head)
+        events = decode_all(self.committed)
+        return Batch(self.last - len(events) + 1, events, self.head)
 
     def take_off(self) -> Batch | None:
         """The batch that is to be written next."""
         if self.flying is None and self.queued:
-            self.flying, self.queued = Batch(self.last + 1, self.queued, self.head), []
+            self.flying = Batch(self.last + 1, self.queued, self.head, encode(self.queued))
+            self.queued = []
         return self.flying
 
     def land(self, batch: Batch) -> None:
         self.last, self.flying = batch.last, None
-        self.committed.extend(batch.events)
-        self.moved.set()
+        self.committed.append(batch.data)
+        self.moved.ring()
 
     def lose(self, error: Exception | None = None) -> None:
         self.flying, self.error = None, error
         self.lost.set()
-        self.moved.set()
+        self.moved.ring()
 
 
 class DeltaWriter:

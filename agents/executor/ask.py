@@ -51,19 +51,18 @@ class _Answer:
         self._check_ours()
         if self.first_token_ns is None:
             self.first_token_ns = time.monotonic_ns() - self.begun
-        for delta in deltas:
-            event = self.numbering.event(delta)
-            if event is not None:
-                await self._say(event)
+        events = [event for delta in deltas if (event := self.numbering.event(delta)) is not None]
+        await self._say(events)
         await writer.written(self.stream)
 
-    async def _say(self, event: Event) -> None:
-        try:
-            events = self.repeat.feed(event)
-        except Differs:
-            await self.start_over()
-        else:
-            writer.add(self.stream, events)
+    async def _say(self, events: Sequence[Event]) -> None:
+        while events and not self.repeat.covered:
+            event, *events = events
+            try:
+                writer.add(self.stream, self.repeat.feed(event))
+            except Differs:
+                await self.start_over()
+        writer.add(self.stream, events)
 
     def _check_ours(self) -> None:
         if self.stream.lost.is_set():

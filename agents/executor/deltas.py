@@ -36,7 +36,7 @@ class Numbering:
             return None
         kind = KIND[type(delta)]
         self._turn_to(kind)
-        return [kind, self.part, text]
+        return kind, self.part, text
 
     def _turn_to(self, kind: str) -> None:
         if kind != self.kind:
@@ -52,12 +52,12 @@ class Numbering:
         call_id = self.fresh(delta.id)
         self.shown[delta.index] = call_id
         self.streamed_calls.add(call_id)
-        return ["c", self.part, call_id, delta.name, ""]
+        return "c", self.part, call_id, delta.name, ""
 
     def _piece(self, delta: CallDelta) -> Event | None:
         call_id = self.shown.get(delta.index)
         text = clean_text(delta.text)
-        return ["c", self.part, call_id, None, text] if call_id and text else None
+        return ("c", self.part, call_id, None, text) if call_id and text else None
 
     def fresh(self, call_id: str) -> str:
         """The id under which a call is known here: vendors may use one again in a later answer."""

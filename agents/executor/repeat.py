@@ -26,9 +26,7 @@ class Repeat:
         return not self._left
 
     def feed(self, event: Event) -> list[Event]:
-        """What of ``event`` is new to readers; raises :class:`Differs`."""
-        if self.covered:
-            return [event]
+        """What of ``event`` is new to readers, while not all is covered; raises :class:`Differs`."""
         self.events.append(event)
         kind, text = event[0], _text(event)
         shown_kind, shown_text = self._left[0]
@@ -43,7 +41,7 @@ class Repeat:
         rest = text[len(shown_text) :]
         if not self.covered:
             raise Differs
-        return [[kind, event[1], rest]]
+        return [(kind, event[1], rest)]
 
     def _consume(self, length: int) -> None:
         kind, text = self._left[0]

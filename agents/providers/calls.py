@@ -16,6 +16,7 @@ from django.conf import settings
 from agents.providers.base import Answer, Delta, ModelResponse, ProviderError
 from agents.providers.failures import translated, unusable
 from agents.providers.lines import Events, load_object
+from lettaweb.lib.patience import Patience
 
 if TYPE_CHECKING:
     from httpx2 import Response
@@ -242,12 +243,8 @@ def _cut(vendor: str, events: Events, assembly: Assembly) -> ProviderError:
 
 async def pieces_of(response: Response, vendor: str, secrets: Sequence[str]) -> AsyncGenerator[bytes, None]:
     """The decoded bytes of an open response of httpx2 as they come; failures as ProviderError."""
-    with translated(vendor, secrets):
+    with translated(vendor, secrets), Patience(silence(LONGEST_SILENCE)) as patience:
         pieces = response.aiter_bytes()
-        while True:
-            # aiohttp's own limit ends with a connection on which came what is no HTTP, and its reader waits on.
-            async with asyncio.timeout(silence(LONGEST_SILENCE)):
-                piece = await anext(pieces, None)
-            if piece is None:
-                return
+        # aiohttp's own limit ends with a connection on which came what is no HTTP, and its reader waits on.
+        while (piece := await patience.for_(anext(pieces, None))) is not None:
             yield piece

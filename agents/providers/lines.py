@@ -94,6 +94,8 @@ class Joiner:
 
     def feed(self, piece: str) -> str:
         """What can be said by now; a first half of a pair is kept back for the next piece."""
+        if not self._held and piece.isascii():
+            return piece
         piece, self._held = self._held + piece, ""
         if piece and "\ud800" <= piece[-1] <= "\udbff":
             piece, self._held = piece[:-1], piece[-1]
@@ -107,7 +109,7 @@ class Joiner:
 
 def clean(text: str) -> str:
     """The text as valid Unicode: surrogate pairs joined, single halves replaced by U+FFFD."""
-    if not SURROGATE.search(text):
+    if text.isascii() or not SURROGATE.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
@@ -115,6 +117,10 @@ def clean(text: str) -> str:
 def load(text: str) -> Any:
     """The JSON value of a vendor's text; raises ValueError, also for what is nested too deeply."""
     try:
+        if text[:1] == "{" and text[-1:] == "}":  # without white space around it, as vendors write: the shorter way
+            value, end = DECODER.raw_decode(text)
+            if end == len(text):
+                return value
         return DECODER.decode(text)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error

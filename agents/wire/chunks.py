@@ -41,14 +41,18 @@ class Renderer:
     def chunks(self, batches: Iterable[Batch]) -> Iterator[Chunk]:
         for batch in batches:
             for number, event in enumerate(batch.events, start=batch.first):
-                yield from self._chunks(number, event, batch.head)
+                if event[0] not in TYPES:
+                    yield from self._chunks(number, event)
+                elif batch.head is not None and self._shows(event[0], batch.head):
+                    yield Chunk(number, self._delta(number, event, batch.head))
 
-    def _chunks(self, seq: int, event: Event, head: StepHead | None) -> Iterator[Chunk]:
+    def _shows(self, kind: str, head: StepHead) -> bool:
+        """Whether this client wants to see deltas of this kind."""
+        return self.tokens and head.message not in self.hidden and self._wants(TYPES[kind])
+
+    def _chunks(self, seq: int, event: Event) -> Iterator[Chunk]:
         kind = event[0]
-        if kind in TYPES:
-            if self.tokens and head is not None and head.message not in self.hidden and self._wants(TYPES[kind]):
-                yield Chunk(seq, self._delta(seq, event, head))
-        elif kind == "m":
+        if kind == "m":
             yield from self._message(seq, event)
         elif kind == "error":
             yield Chunk(seq, dumps(self._error(seq, event[1])), error=True)

@@ -22,7 +22,7 @@ class UnfitError(ValueError):
 
 def clean_text(text: str) -> str:
     """``text`` without NUL; surrogate pairs are joined, lone surrogates become U+FFFD."""
-    if not _NOT_PLAIN.search(text):
+    if (text.isascii() and "\0" not in text) or not _NOT_PLAIN.search(text):
         return text
     units = text.replace("\0", "").encode("utf-16-le", "surrogatepass")
     return units.decode("utf-16-le", "replace")

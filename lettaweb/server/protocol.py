@@ -9,6 +9,7 @@ from typing import Any
 from daphne.http_protocol import HTTPFactory, WebRequest
 from django.conf import settings
 from twisted.internet import tcp
+from twisted.web.http import Request  # each use of a name as the module's costs more, for the module is a proxy
 
 DEAD_AFTER = 60  # seconds that sent bytes may stay unconfirmed
 
@@ -36,6 +37,11 @@ class CappedRequest(WebRequest):
             super().handleContentChunk(data)
 
     def handle_reply(self, message: Any) -> None:
+        # A stream's next bytes, the shorter way: most of what Daphne looks at cannot be the matter with them.
+        if self._response_started and message.get("more_body") and self.method != b"HEAD":
+            if not self.finished and self.channel is not None:
+                Request.write(self, message["body"])
+            return
         # Of a body in several parts only the first would be held back: the rest would precede the next answer.
         super().handle_reply({**message, "body": b""} if self.method == b"HEAD" else message)
 

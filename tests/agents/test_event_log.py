@@ -8,7 +8,7 @@ from importlib import import_module
 import pytest
 
 from agents.events import Batch, Event, Fence, StepHead, append_facts, hub, page, read_events, whole
-from agents.events.kinds import BEARABLE, bearable, weight
+from agents.events.kinds import BEARABLE, bearable, encode, weight
 from agents.events.log import append_many, merged
 from agents.loop.prepare import shown_of
 from agents.models import EventSegment, Run, RunStatus, StepStatus
@@ -76,6 +76,19 @@ def test_it_weighs_whole_messages_by_their_texts() -> None:
     found, cut = bearable([Batch(1, [USAGE, large, USAGE]), Batch(4, [USAGE])])
     assert (numbered(found), cut) == ([(1, USAGE)], True)
     assert bearable([Batch(2, [large]), Batch(3, [USAGE])]) == ([Batch(2, [large])], True)
+
+
+def test_what_is_bearable_is_told_by_the_text_where_that_is_at_hand() -> None:
+    """A batch that fits by its text is not looked at; one that does not is still cut where it is too much."""
+    events = words(400, "x" * 500)
+    batches = [Batch(1 + n, events[n : n + size], HEAD) for n, size in ((0, 100), (100, 300))]
+    known = [Batch(batch.first, batch.events, batch.head, encode(batch.events)) for batch in batches]
+    found, cut = bearable(known)
+    by_weight, _ = bearable(batches)
+    assert cut
+    assert found[0] == known[0]
+    assert numbered(found) == numbered(by_weight)[: len(numbered(found))]
+    assert 0.95 * BEARABLE < sum(weight(event) for batch in found for event in batch.events) <= BEARABLE
 
 
 def test_it_knows_all_that_was_shown_of_an_open_answer() -> None:

@@ -90,7 +90,8 @@ async def test_it_knows_its_own_commit_again(flaky: Any) -> None:
     await settled(writer, stream)
     assert not stream.lost.is_set()
     assert await said(run) == [(1, "a"), (2, "b")]
-    assert [event[2] for event in stream.committed] == ["a", "b"]
+    assert stream.written is not None
+    assert [event[2] for event in stream.written.events] == ["a", "b"]
 
 
 async def test_it_says_that_a_run_is_not_ours_any_more() -> None:
