@@ -11,10 +11,9 @@ import structlog
 
 from agents.events import Fence, hub
 from lettaweb.lib.db import in_db
-from lettaweb.lib.transient import ERRORS, passes
+from lettaweb.lib.transient import ERRORS, FIRST_PAUSE, LONGEST_PAUSE, passes
 
 T = TypeVar("T")
-FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0  # seconds between two tries
 log = structlog.get_logger(__name__)
 
 

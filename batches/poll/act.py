@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import deque
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import partial
+from itertools import count
 
 import structlog
 from django.conf import settings
@@ -18,10 +20,12 @@ from batches.models import BatchJob, BatchMember, MemberState
 from batches.poll.cycle import Cycle
 from batches.poll.places import fail_member, look
 from lettaweb.lib.faults import reach
+from lettaweb.lib.transient import outlasting, passes
 from tools import runner, sandbox
 
 BEFORE_ASK = frozenset({"ask"})
 BEFORE_ANYTHING = frozenset({"act", "ask"})
+PATIENCE = 30.0  # seconds that results of tools wait for a database that is away
 log = structlog.get_logger(__name__)
 
 
@@ -81,10 +85,19 @@ class Acts:
 
     def _look(self, member: BatchMember, outcome: Outcome) -> loop.Order | None:
         hold = BEFORE_ASK if self.cycle.may_act else BEFORE_ANYTHING
-        try:
+        tries = count()
+
+        def told() -> loop.Order | None:
+            if next(tries):
+                member.refresh_from_db()  # what failed had changed it in memory
             with transaction.atomic():
                 return look(self.job, [(member, outcome)], hold=hold).get(member.pk)
-        except Exception:
+
+        try:
+            return outlasting(told, PATIENCE)
+        except Exception as error:
+            if passes(error):
+                raise
             log.exception("member_failed", job=self.job.wire_id, member=member.pk)
             fail_member(member)
             return None
@@ -107,7 +120,8 @@ class Acts:
     def _store(self, member: BatchMember, ran: Ran) -> None:
         try:
             assert member.run is not None
-            loop.store(Fence(member.run.pk, member.run.epoch), ran)
+            fence = Fence(member.run.pk, member.run.epoch)
+            outlasting(partial(loop.store, fence, ran), PATIENCE)
         except Lost:
             log.info("run_not_ours", run=member.run_id)
 

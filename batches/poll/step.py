@@ -37,6 +37,7 @@ from batches.poll.pause import PAUSES, pause
 from batches.poll.places import INTERNAL, fail_member, look
 from lettaweb.lib.faults import reach
 from lettaweb.lib.many import update_many
+from lettaweb.lib.transient import passes
 
 MISSING = ProviderError("invalid_response", "The provider gave no result for this request", detail="missing_result")
 PAGE = 200  # results that are read at once
@@ -146,7 +147,9 @@ def _absorb_alone(job: BatchJob, llm: LLMBatch, one: Read, pace: Pace) -> None:
     """One result in a transaction of its own: a bug with one of them must not stop the others."""
     try:
         _absorb(job, llm, [one], (pace, None))
-    except Exception:
+    except Exception as error:
+        if passes(error):
+            raise  # nobody's mistake: the next poll goes on with it
         log.exception("item_not_stepped", item=one.item.wire_id)
         fail_member(one.item.member)
         with pace.transaction(1):

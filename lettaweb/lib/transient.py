@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from django.db import InterfaceError, OperationalError
+import time
+from collections.abc import Callable
+from typing import TypeVar
 
+from django.db import InterfaceError, OperationalError, close_old_connections
+
+T = TypeVar("T")
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0  # seconds between two tries
 ERRORS = (OperationalError, InterfaceError)
 # Primary result codes of SQLite: busy, locked, no memory, read-only, I/O, full, cannot open, protocol.
 _SQLITE = frozenset({5, 6, 7, 8, 10, 13, 14, 15})
@@ -21,3 +27,17 @@ def passes(error: BaseException) -> bool:
         return code & 0xFF in _SQLITE
     state = getattr(cause, "sqlstate", None)
     return state is None or state[:2] in _POSTGRESQL
+
+
+def outlasting(work: Callable[[], T], seconds: float) -> T:
+    """The result of ``work``, done again and again while the database is away, for at most about ``seconds``."""
+    pause, end = FIRST_PAUSE, time.monotonic() + seconds
+    while True:
+        try:
+            return work()
+        except ERRORS as error:
+            if not passes(error) or time.monotonic() + pause > end:
+                raise
+        close_old_connections()  # one that died is made anew
+        time.sleep(pause)
+        pause = min(2 * pause, LONGEST_PAUSE)

@@ -5,19 +5,22 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from datetime import timedelta
+from itertools import count
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 from django.utils import timezone
 from django_q.models import OrmQ
 
+from agents.models import ToolCall
 from batches import tasks
-from batches.models import BatchJob, PollerLease
+from batches.models import BatchJob, BatchMember, PollerLease
 from batches.poll import lease, run, wake
 from lettaweb.lib import drain
-from tests.batches.desk import Desk
+from tests.batches.desk import INIT, Desk, weather
 from tests.scripted.answers import fault, text
 
 
@@ -186,6 +189,50 @@ def test_one_members_bug_does_not_stop_the_others(desk: Desk, monkeypatch: pytes
     desk.round()
     assert desk.detail(job)["counts"] == {"done": 2, "failed": 1}
     assert desk.job(job)["status"] == "completed"
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_database_that_is_busy_is_no_members_fault(desk: Desk, monkeypatch: pytest.MonkeyPatch, times: int) -> None:
+    """Whether all results of a chunk meet it, or one of them when they are stepped alone: the next poll goes on."""
+    agents = desk.plain(3)
+    job = desk.submitted(*agents)
+    desk.answers(text("Yes."))
+    tries = busy(monkeypatch, sys.modules["agents.loop.absorb"], "_store", times)
+    desk.round()
+    desk.poll()
+    assert next(tries) > times
+    assert desk.detail(job)["counts"] == {"done": 3}
+    assert [desk.roles_stored(agent) for agent in agents] == [["system", "user", "assistant"]] * 3
+
+
+@pytest.mark.parametrize("when", [1, 2])
+def test_results_of_tools_wait_for_a_database_that_is_busy(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, when: int
+) -> None:
+    """``when``: as the calls are claimed, and as what they gave is told. Each runs once, and every step counts once."""
+    job = desk.submitted(desk.agent(desk.tool(), tool_rules=[INIT]))
+    desk.answers(*weather(heartbeat=True))
+    tries = busy(monkeypatch, sys.modules["batches.poll.act"], "look", 2, after=when - 1)
+    desk.round()
+    assert next(tries) == 4
+    assert desk.detail(job)["counts"] == {"in_flight": 1}
+    assert [(call.state, call.outcome) for call in ToolCall.objects.all()] == [("done", "ran")]
+    assert [item["step_state"]["step_number"] for item in desk.items(job)] == [0, 1]
+    assert BatchMember.objects.get().steps == 2
+
+
+def busy(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, times: int, *, after: int = 0) -> Iterator[int]:
+    """Let a function of ``module`` do its work and then meet a busy database, ``times`` times; counts the calls."""
+    before, calls = vars(module)[name], count()
+
+    def met(*args: Any, **options: Any) -> Any:
+        found = before(*args, **options)
+        if after <= next(calls) < after + times:
+            raise OperationalError("database is locked")
+        return found
+
+    monkeypatch.setitem(vars(module), name, met)
+    return calls
 
 
 def test_a_job_whose_creation_was_interrupted_fails(desk: Desk) -> None:
