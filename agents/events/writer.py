@@ -58,8 +58,7 @@ class Stream:
     def take_off(self) -> Batch | None:
         """The batch that is to be written next."""
         if self.flying is None and self.queued:
-            self.flying = Batch(self.last + 1, self.queued, self.head, encode(self.queued))
-            self.queued = []
+            self.flying, self.queued = Batch(self.last + 1, self.queued, self.head), []
         return self.flying
 
     def land(self, batch: Batch) -> None:
@@ -128,13 +127,13 @@ class DeltaWriter:
             await self._failed(batches, error)
             return
         self._failures = 0
-        for (stream, batch), ok in zip(batches, written, strict=True):
-            if ok:
-                stream.land(batch)
-                hub.publish(stream.fence.run_id, batch)
-            else:
+        for (stream, _), batch in zip(batches, written, strict=True):
+            if batch is None:
                 stream.lose()
-            if stream.queued and ok:
+                continue
+            stream.land(batch)
+            hub.publish(stream.fence.run_id, batch)
+            if stream.queued:
                 self._wait(stream)
 
     async def _failed(self, batches: Sequence[tuple[Stream, Batch]], error: Exception) -> None:
@@ -150,12 +149,14 @@ class DeltaWriter:
                 await self._commit([one])
 
 
-def _write(batches: list[tuple[Fence, Batch]]) -> list[bool]:
+def _write(batches: list[tuple[Fence, Batch]]) -> list[Batch | None]:
+    """The batches as they were written; None for each whose run is no longer ours."""
+    told = [(fence, Batch(batch.first, batch.events, batch.head, encode(batch.events))) for fence, batch in batches]
     with transaction.atomic():
-        written = insert_deltas(batches)
+        written = insert_deltas(told)
         reach("flush")
     reach("flushed")
-    return written
+    return [batch if ours else None for (_, batch), ours in zip(told, written, strict=True)]
 
 
 writer = DeltaWriter()

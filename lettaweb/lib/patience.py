@@ -32,18 +32,22 @@ class Patience:
 
     async def for_(self, coming: Awaitable[T]) -> T:
         """The result of ``coming``; raises TimeoutError when it takes too long."""
-        task = self._waiting = asyncio.current_task()
-        self._since, before = self._loop.time(), task.cancelling() if task else 0
+        task = asyncio.current_task()
+        assert task is not None
+        self._waiting, self._since, self._over = task, self._loop.time(), False
+        before, cancelled = task.cancelling(), False
         if self._timer is None:
             self._timer = self._loop.call_later(self._seconds, self._ring)
         try:
             return await coming
         except asyncio.CancelledError:
-            if self._over and task is not None and task.uncancel() <= before:
-                raise TimeoutError from None
+            cancelled = True
             raise
         finally:
             self._waiting = None
+            # Whatever came of our cancellation, it is taken back; one from outside stays.
+            if self._over and task.uncancel() <= before and cancelled:
+                raise TimeoutError from None
 
     def _ring(self) -> None:
         self._timer = None

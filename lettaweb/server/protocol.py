@@ -8,9 +8,10 @@ from typing import Any
 
 from daphne.http_protocol import HTTPFactory, WebRequest
 from django.conf import settings
-from twisted.internet import tcp
+from twisted.internet import main, tcp
 from twisted.web.http import Request  # each use of a name as the module's costs more, for the module is a proxy
 
+MOST_READS = 128  # of 64 KB each, in one go: more than the kernel keeps of one connection
 DEAD_AFTER = 60  # seconds that sent bytes may stay unconfirmed
 
 
@@ -40,10 +41,17 @@ class CappedRequest(WebRequest):
         # A stream's next bytes, the shorter way: most of what Daphne looks at cannot be the matter with them.
         if self._response_started and message.get("more_body") and self.method != b"HEAD":
             if not self.finished and self.channel is not None:
-                Request.write(self, message["body"])
+                Request.write(self, message.get("body", b""))
             return
         # Of a body in several parts only the first would be held back: the rest would precede the next answer.
         super().handle_reply({**message, "body": b""} if self.method == b"HEAD" else message)
+
+    def handle_exception(self, exception: Exception) -> None:
+        # Once the answer has begun no other can be given, and Daphne would stop looking after all connections.
+        if not self._response_started:
+            super().handle_exception(exception)
+        elif self.channel is not None:
+            self.channel.loseConnection()
 
     def _refuse(self) -> None:
         if self.channel is None or getattr(self, "_refused", False):
@@ -69,6 +77,20 @@ class PromptTransport(tcp.Server):
 
     Telling the reactor, being called back and leaving it again costs more than sending one event of a stream.
     """
+
+    def doRead(self) -> Any:
+        """Take all that has come, up to what ended the connection: uvloop tells of an error once, and never again."""
+        for _ in range(MOST_READS):
+            try:
+                data = self.socket.recv(self.bufferSize)
+            except BlockingIOError:
+                return None
+            except OSError:
+                return main.CONNECTION_LOST
+            why = self._dataReceived(data)
+            if why is not None or self not in self.reactor._readers:  # it is over, or reading was paused
+                return why
+        return None
 
     def startWriting(self) -> None:
         fresh = self._tempDataLen and not self.dataBuffer  # nothing is on its way already

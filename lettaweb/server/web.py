@@ -151,8 +151,13 @@ class WebServer(Server):
                 return
 
     def application_checker(self) -> None:
-        if self._ending is None:
+        if self._ending is not None:
+            return
+        try:
             super().application_checker()
+        except Exception as error:
+            log.error("connections_not_checked", exc_info=error)
+            reactor.callLater(1, self.application_checker)  # what it would have done last
 
 
 def _use_uvloop() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 import pytest
 
@@ -121,6 +122,30 @@ async def test_a_cancellation_that_comes_as_it_runs_out_wins() -> None:
         await turns()
         patience._since -= LONG
         patience._ring()
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+
+
+async def test_a_cancellation_after_it_ran_out_is_one() -> None:
+    """The same, once it had run out before, and where what was waited for made something else of its end."""
+
+    async def swallow() -> str:
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        return "swallowed"
+
+    with Patience(SHORT) as patience:
+        assert await patience.for_(swallow()) == "swallowed"
+        task = asyncio.current_task()
+        assert task is not None
+        assert task.cancelling() == 0
+        with pytest.raises(TimeoutError):
+            await patience.for_(asyncio.Event().wait())
+    with Patience(LONG) as patience:
+        patience._over = True
+        waiting = asyncio.create_task(patience.for_(asyncio.Event().wait()))
+        await turns()
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting

@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -23,7 +24,7 @@ import websockets.sync.client
 from tests.servers import ROOT, base, clean_environment, free_port
 
 APPLICATION = """
-import asyncio, os, sys
+import asyncio, os, sys, time
 os.environ["DJANGO_SETTINGS_MODULE"] = "lettaweb.settings"
 import django
 django.setup()
@@ -37,8 +38,30 @@ async def stop():
 lifespan.stop = stop
 sent = 0
 
+talking = 0
+
+async def talk(receive, send, message):
+    # Until the other side is gone, however it went.
+    global talking
+    talking += 1
+    telling = asyncio.ensure_future(repeat(send, message))
+    while not (await receive())["type"].endswith("disconnect"):
+        pass
+    telling.cancel()
+    talking -= 1
+
+async def repeat(send, message):
+    while True:
+        await send(message)
+        await asyncio.sleep(0.01)
+
 async def application(scope, receive, send):
     global sent
+    if scope["type"] == "websocket" and scope["path"] == "/talk":
+        await receive()
+        await send({"type": "websocket.accept"})
+        await talk(receive, send, {"type": "websocket.send", "text": "event"})
+        return
     if scope["type"] == "websocket":
         await receive()
         await send({"type": "websocket.accept"})
@@ -59,6 +82,17 @@ async def application(scope, receive, send):
         await send({"type": "http.response.body", "body": b": hello\\n", "more_body": True})
         await lifespan.drain.wait()
         await send({"type": "http.response.body", "body": b"come back", "more_body": False})
+    elif path == "/talk":
+        await talk(receive, send, {"type": "http.response.body", "body": b"event", "more_body": True})
+    elif path == "/talking":
+        await send({"type": "http.response.body", "body": str(talking).encode()})
+    elif path == "/busy":
+        await send({"type": "http.response.body", "body": b"now", "more_body": True})
+        time.sleep(0.5)
+        await send({"type": "http.response.body", "body": b""})
+    elif path == "/broken":
+        await send({"type": "http.response.body", "body": b"event", "more_body": True})
+        raise RuntimeError("a bug")
     elif path == "/deaf":
         await send({"type": "http.response.body", "body": b": hello\\n", "more_body": True})
         await asyncio.Event().wait()
@@ -212,6 +246,39 @@ def test_it_sends_all_and_closes_where_the_kernel_takes_little_at_once(running: 
         answer += part
     assert answer.partition(b"\r\n\r\n")[2].count(b"x") == 20 * 65536
     assert answer.endswith(b"0\r\n\r\n")
+
+
+TALKS = {
+    "stream": ("GET /talk HTTP/1.1\r\nHost: x\r\n\r\n", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"),
+    "websocket": (UPGRADE.replace("/quiet", "/talk"), b"\x81\x82\0\0\0\0hi"),
+}
+
+
+@pytest.mark.parametrize(("request_text", "last"), TALKS.values(), ids=TALKS)
+def test_it_notices_a_reset_behind_a_last_word(running: Running, request_text: str, last: bytes) -> None:
+    """Of a connection that says something and is gone in one turn of the loop."""
+    connections = [running.connect(request_text) for _ in range(5)]
+    for connection in connections:
+        assert connection.recv(4096)
+    assert running.ask("/talking").text == "5"
+    busy = running.connect("GET /busy HTTP/1.1\r\nHost: x\r\n\r\n")
+    while b"now" not in busy.recv(4096):
+        pass
+    for connection in connections:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.sendall(last)
+        connection.close()
+    wait_until(lambda: running.ask("/talking").text == "0", 10)
+    assert running.ask("/talking").text == "0"
+
+
+def test_an_answer_that_fails_on_its_way_is_cut_and_every_later_one_too(running: Running) -> None:
+    for _ in range(2):
+        connection = running.connect("GET /broken HTTP/1.1\r\nHost: x\r\n\r\n")
+        connection.settimeout(10)
+        answer = rest(connection)
+        assert b"event" in answer
+        assert not answer.endswith(b"0\r\n\r\n")
 
 
 BODIES = {
