@@ -70,28 +70,33 @@ async def test_it_gives_what_comes_in_time_and_raises_what_fails() -> None:
 
     with Patience(LONG) as patience:
         assert await patience.for_(asyncio.sleep(0, "a")) == "a"
-        assert await patience.for_(asyncio.sleep(SHORT, "b")) == "b"
+        assert await patience.for_(asyncio.sleep(0.01, "b")) == "b"
         with pytest.raises(KeyError):
             await patience.for_(fail())
 
 
 async def test_each_wait_has_the_whole_limit() -> None:
-    limit = 10 * SHORT
-    with Patience(limit) as patience:
-        begun = asyncio.get_running_loop().time()
-        while asyncio.get_running_loop().time() < begun + 2 * limit:  # the timer rings meanwhile, and too early
-            await patience.for_(asyncio.sleep(SHORT))
+    """The timer of the first wait rings in the second: too early, and so it is set again."""
+    with Patience(LONG) as patience:
+        await patience.for_(asyncio.sleep(0))
+        waiting = asyncio.create_task(patience.for_(asyncio.Event().wait()))
+        await turns()
+        patience._ring()
+        await turns()
+        assert not waiting.done()
+        assert patience._timer is not None
+        patience._since -= LONG
+        patience._ring()
         with pytest.raises(TimeoutError):
-            await patience.for_(asyncio.Event().wait())
+            await waiting
 
 
 async def test_time_between_two_waits_does_not_count() -> None:
-    with Patience(SHORT) as patience:
+    with Patience(LONG) as patience:
         await patience.for_(asyncio.sleep(0))
-        await asyncio.sleep(3 * SHORT)
+        patience._since -= LONG
+        patience._ring()
         assert await patience.for_(asyncio.sleep(0, "late")) == "late"
-        with pytest.raises(TimeoutError):
-            await patience.for_(asyncio.Event().wait())
 
 
 async def test_after_it_ran_out_the_task_goes_on_and_may_wait_again() -> None:
