@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
+import os
+import select
 import time
-from multiprocessing.synchronize import Event
 
 _waiters: set[asyncio.Event] = set()
 _draining = False
-_shared: Event | None = None
+_shared: tuple[int, int] | None = None  # a pipe: what is written there stays, so that every process sees it
 
 
 def draining() -> bool:
-    return _draining or (_shared is not None and _shared.is_set())
+    return _draining or (_shared is not None and _readable(_shared[0], 0))
 
 
 def share() -> None:
-    """Processes that this one forks from now on drain with it."""
+    """Processes that this one forks from now on drain with it.
+
+    No ``multiprocessing.Event``: setting one waits for everybody who waits for it, also for who was killed meanwhile.
+    """
     global _shared
-    _shared = multiprocessing.Event()
+    _shared = os.pipe()
+
+
+def _readable(descriptor: int, seconds: float) -> bool:
+    return bool(select.select([descriptor], [], [], seconds)[0])
 
 
 def rest(seconds: float) -> bool:
@@ -27,7 +34,7 @@ def rest(seconds: float) -> bool:
     if _shared is None:
         time.sleep(seconds)
     else:
-        _shared.wait(seconds)
+        _readable(_shared[0], seconds)
     return draining()
 
 
@@ -36,7 +43,7 @@ def begin() -> None:
     global _draining
     _draining = True
     if _shared is not None:
-        _shared.set()
+        os.write(_shared[1], b"!")
     for waiter in _waiters:
         waiter.set()
 

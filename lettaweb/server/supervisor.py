@@ -6,18 +6,17 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import structlog
 from django.conf import settings
 
 from lettaweb.server.beat import Heartbeat
 from lettaweb.server.family import PARENT_PIPE, kill_group, start_pipe
+from lettaweb.server.stopping import Stop
 
 log = structlog.get_logger(__name__)
 
@@ -63,15 +62,14 @@ class Supervisor:
     def __init__(self, children: Sequence[Child], *, is_ready: Callable[[], bool], ready: Callable[[], None]) -> None:
         self.children = list(children)
         self.is_ready, self.ready = is_ready, ready
-        self.stop = threading.Event()
+        self.stop = Stop()
         self.exit_code = 0
         self.heartbeat = Heartbeat()
         self._announced = False
 
     def run(self) -> int:
         """Supervise until SIGTERM or SIGINT, or until a child cannot live; the exit code."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._on_signal)
+        self.stop.at_signals()
         pipe, _writing, close = start_pipe()
         try:
             while not self.stop.is_set():
@@ -81,9 +79,6 @@ class Supervisor:
             self._end()
             close()
         return self.exit_code
-
-    def _on_signal(self, _number: int, _frame: Any) -> None:
-        self.stop.set()
 
     def _look(self, pipe: int) -> None:
         for child in self.children:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
 from typing import Any
 
 from django.core.management.base import BaseCommand
 
 from lettaweb.lib import collector, drain
 from lettaweb.server.family import bind_forks, watch_parent
+from lettaweb.server.stopping import Stop
 
 
 class Command(BaseCommand):
@@ -19,11 +18,8 @@ class Command(BaseCommand):
     def handle(self, **_options: Any) -> None:
         from django_q.cluster import Cluster
 
-        cluster, stop = Cluster(), threading.Event()
-        # Its own handler stops the cluster inside the signal: a second signal, or one that comes while it
-        # starts, then waits for a lock that the interrupted code holds.
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda _number, _frame: stop.set())
+        cluster, stop = Cluster(), Stop()
+        stop.at_signals()  # its own handler stops the cluster inside the signal, and waits there for locks
         watch_parent(75)
         bind_forks()
         drain.share()
