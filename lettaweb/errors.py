@@ -18,6 +18,7 @@ from rest_framework.views import set_rollback
 
 from lettaweb.lib.json import dumps
 from lettaweb.lib.problems import Problem
+from lettaweb.lib.transient import passes
 
 log = structlog.get_logger(__name__)
 
@@ -91,7 +92,7 @@ def _of_database(error: Exception) -> Problem:
     text = str(error).lower()
     if "disk is full" in text or "no space left" in text or "disk full" in text:
         return _try_again(_FULL)
-    if isinstance(error, OperationalError | InterfaceError):
+    if isinstance(error, OperationalError | InterfaceError) or passes(error):
         return _try_again(_BUSY)
     if "nul (0x00)" in text:
         return Problem(422, "A text holds a NUL, which cannot be stored.")

@@ -170,10 +170,15 @@ def _database() -> dict[str, Any]:
         database["OPTIONS"] = {**SQLITE_OPTIONS, **database.get("OPTIONS", {})}
         # A file, not memory: tests use several connections. tests/conftest.py gives each run its own.
         database["TEST"] = {"NAME": str(Path(database["NAME"]).with_name("test.sqlite3"))}
-    elif LETTAWEB_DB_POOL and not LETTAWEB_FORKS:
+        return database
+    options = database.setdefault("OPTIONS", {})
+    # Who stands still inside a transaction (stopped, cut off) is held for dead after this time, and its locks with it.
+    limit = f"-c idle_in_transaction_session_timeout={int(LETTAWEB_LEASE_SECONDS * 1000)}"
+    options["options"] = f"{limit} {options.get('options', '')}".strip()
+    if LETTAWEB_DB_POOL and not LETTAWEB_FORKS:
         pool = {"min_size": 1, "max_size": LETTAWEB_DB_POOL, "timeout": 10, "max_idle": 60}
         database["CONN_MAX_AGE"] = 0
-        database["OPTIONS"] = {"pool": pool, **database.get("OPTIONS", {})}
+        database["OPTIONS"] = {"pool": pool, **options}
     return database
 
 

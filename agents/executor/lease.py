@@ -118,6 +118,11 @@ def claim(free: Sequence[Free]) -> Iterator[Fence]:
 
 def _take(found: Free) -> Fence | None:
     rows = Run.objects.filter(pk=found.run_id, epoch=found.epoch, owner_id=found.owner, status__in=ACTIVE)
+    # Its owner may stand still with the row in its hands: other runs are not to wait for this one.
+    if connection.features.has_select_for_update_skip_locked and not rows.select_for_update(
+        skip_locked=True, no_key=True
+    ).values_list("pk"):
+        return None
     taken = rows.update(
         owner_id=process_id(),
         epoch=F("epoch") + 1,

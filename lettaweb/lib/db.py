@@ -19,7 +19,9 @@ from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, connection, connections
+from django.db import connection, connections
+
+from lettaweb.lib.transient import ERRORS
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -100,7 +102,7 @@ def _cared_for(work: Callable[[], T]) -> T:
     _check_connections()
     try:
         return work()
-    except (OperationalError, InterfaceError):
+    except ERRORS:
         _doubted = time.monotonic()
         raise
     finally:

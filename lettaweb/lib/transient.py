@@ -6,15 +6,16 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from django.db import InterfaceError, OperationalError, close_old_connections
+from django.db import InterfaceError, InternalError, OperationalError, close_old_connections
 
 T = TypeVar("T")
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0  # seconds between two tries
-ERRORS = (OperationalError, InterfaceError)
+ERRORS = (OperationalError, InterfaceError, InternalError)
 # Primary result codes of SQLite: busy, locked, no memory, read-only, I/O, full, cannot open, protocol.
 _SQLITE = frozenset({5, 6, 7, 8, 10, 13, 14, 15})
 # Classes of PostgreSQL's SQLSTATE: connection, rollback, resources, object state, operator intervention, system.
 _POSTGRESQL = frozenset({"08", "40", "53", "55", "57", "58"})
+_STOOD_STILL = "25P03"  # the session was ended because its transaction did nothing for too long
 
 
 def passes(error: BaseException) -> bool:
@@ -26,7 +27,9 @@ def passes(error: BaseException) -> bool:
     if code is not None:
         return code & 0xFF in _SQLITE
     state = getattr(cause, "sqlstate", None)
-    return state is None or state[:2] in _POSTGRESQL
+    if state is None:
+        return not isinstance(error, InternalError)
+    return state[:2] in _POSTGRESQL or state == _STOOD_STILL
 
 
 def outlasting(work: Callable[[], T], seconds: float) -> T:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import statistics
 import threading
@@ -17,7 +18,7 @@ from tests.scripted.answers import answer, text, tokens, tool_use
 from tests.scripted.server import ScriptedProvider
 from tests.servers import ServerProcess
 from tests.stories.client import Client, Json
-from tests.survival.kit import WAIT, check_whole, follow, replayed, stopped, wait_until
+from tests.survival.kit import WAIT, Faults, check_whole, follow, replayed, signal_to, stopped, wait_until
 from tests.survival.workers import Worker, start_worker
 
 pytestmark = [pytest.mark.server, pytest.mark.postgresql]
@@ -141,6 +142,27 @@ def test_it_takes_over_from_a_process_that_stands_still(town: Town, clients: tup
     assert [m["content"] for m in there.history(agent) if m["message_type"] == "assistant_message"] == ["The end."]
     assert there.send(agent, "next").stop == "end_turn"
     assert here.provider.refused == []
+
+
+def test_a_process_that_stands_still_in_a_transaction_gives_its_locks_back(
+    town: Town, clients: tuple[Client, Client], faults: Faults
+) -> None:
+    here, _ = clients
+    frozen = town.make("frozen", LETTAWEB_FAULTS=str(faults.directory))
+    with Client(frozen.url, here.provider) as there:
+        agent = there.agent()
+        there.provider.script("", answer(text("Once upon a time"), hold="gate", hold_at=5), answer(text("The end.")))
+        faults.arm("flush", "stop")  # with the row of its run in its hands
+        follow(there, agent, "go")
+        faults.await_hit("flush")
+        run = here.runs(agent)[0]["id"]
+        wait_until(lambda: here.get(f"/v1/runs/{run}")["status"] == "completed", "the takeover")
+        signal_to(frozen, signal.SIGCONT)
+        wait_until(frozen.healthy)
+        assert [m["content"] for m in there.history(agent) if m["message_type"] == "assistant_message"] == ["The end."]
+        assert there.send(agent, "next").stop == "end_turn"
+    assert here.provider.refused == []
+    assert frozen.terminate() == 0
 
 
 def desk_decision(api: Client, agent: str, place: int = 0) -> Json:
