@@ -177,8 +177,7 @@ def _database() -> dict[str, Any]:
     options["options"] = f"{limit} {options.get('options', '')}".strip()
     if LETTAWEB_DB_POOL and not LETTAWEB_FORKS:
         pool = {"min_size": 1, "max_size": LETTAWEB_DB_POOL, "timeout": 10, "max_idle": 60}
-        database["CONN_MAX_AGE"] = 0
-        database["OPTIONS"] = {"pool": pool, **options}
+        database.update(CONN_MAX_AGE=0, OPTIONS={"pool": pool, **options})
     return database
 
 
@@ -187,9 +186,8 @@ DATABASES = {"default": _database()}
 REDIS_URL: str = env.str("REDIS_URL", default="")
 CHANNEL_LAYERS: dict[str, dict[str, Any]] = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
 if REDIS_URL:
-    CHANNEL_LAYERS = {
-        "default": {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [REDIS_URL]}}
-    }
+    redis = {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [REDIS_URL]}}
+    CHANNEL_LAYERS = {"default": redis}
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
 
 LETTAWEB_QUEUE_BEAT_SECONDS: float = env.float("LETTAWEB_QUEUE_BEAT_SECONDS", default=20)  # between two questions
