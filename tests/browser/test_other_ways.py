@@ -90,14 +90,17 @@ def test_it_works_on_a_small_screen(people: People, story: Story, screens: Path)
     button(page, "Approve").click()
     expect(heading(page)).to_contain_text(second.name)
     button(page, "Edit").click()
-    fits(page)
     page.get_by_label("Order", exact=True).fill("5")
+    fits(page)
     button(page, "Approve").click()
     expect(page.locator("main")).to_contain_text("All clear")
     assert "of 5 " in story.wait_result(second)["tool_return"]
     page.get_by_role("button", name="Menu").click()
     page.get_by_role("link", name="Agents").click()
-    page.get_by_role("link", name=first.name).click()
+    agent = page.get_by_role("link", name=first.name)
+    address = agent.get_attribute("href") or ""
+    agent.click()
+    page.wait_for_url(f"**{address}")
     fits(page)
 
 
